@@ -1,0 +1,87 @@
+"""Rings the channel layer from any thread. A ring is only a hint: whoever waits for it also polls."""
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+log = logging.getLogger(__name__)
+
+BOARD = "board"
+WORKERS = "agents"
+
+
+class _Loop:
+    """The event loop that owns the layer: the server's own, or one in a thread of ours."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def use(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._lock:
+            self._loop = loop
+
+    def get(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="doorbell", daemon=True).start()
+            return self._loop
+
+
+_loop = _Loop()
+
+
+def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Send through this loop from now on; the in-memory layer belongs to one loop."""
+    _loop.use(loop)
+
+
+def run_group(run_id: int) -> str:
+    return f"run-{run_id}"
+
+
+def ring_run(run_id: int) -> None:
+    """Tell the hubs of the run, and the board, that there is something new."""
+    _send_group(run_group(run_id), {"type": "wake"})
+    _send_group(BOARD, {"type": "wake", "run": run_id})
+
+
+def ring_workers() -> None:
+    """Tell the workers that there may be a run to claim or a word for one."""
+    _submit(_layer_send(WORKERS, {"type": "wake"}))
+
+
+def say(run_id: int, text: str, call_id: str = "") -> None:
+    """Push passing text (a model's words, a terminal's output) to who watches now; it is never stored."""
+    _send_group(run_group(run_id), {"type": "delta", "call_id": call_id, "text": text})
+
+
+def _send_group(group: str, message: dict[str, Any]) -> None:
+    _submit(_group_send(group, message))
+
+
+async def _group_send(group: str, message: dict[str, Any]) -> None:
+    layer = get_channel_layer()
+    if layer is not None:
+        await layer.group_send(group, message)
+
+
+async def _layer_send(channel: str, message: dict[str, Any]) -> None:
+    layer = get_channel_layer()
+    if layer is not None:
+        await layer.send(channel, message)
+
+
+def _submit(coroutine: Any) -> None:
+    future: Future[None] = asyncio.run_coroutine_threadsafe(coroutine, _loop.get())
+    future.add_done_callback(_forgive)
+
+
+def _forgive(future: "Future[None]") -> None:
+    if not future.cancelled() and (error := future.exception()):
+        log.warning("A doorbell was lost (%s); whoever waits for it polls.", error)

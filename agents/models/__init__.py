@@ -1,0 +1,29 @@
+"""What is kept of tasks, runs and people; the rules of who may move what live on these models."""
+
+from agents.models.access import ApiToken, IdempotencyKey, LoginLink, Role, has_role, roles_of
+from agents.models.review import Comment, Review, Verdict
+from agents.models.run import Agent, CallState, Control, Event, Kind, Run, Status, ToolCall
+from agents.models.task import Budgets, Policy, Task
+
+__all__ = [
+    "Agent",
+    "ApiToken",
+    "Budgets",
+    "CallState",
+    "Comment",
+    "Control",
+    "Event",
+    "IdempotencyKey",
+    "Kind",
+    "LoginLink",
+    "Policy",
+    "Review",
+    "Role",
+    "Run",
+    "Status",
+    "Task",
+    "ToolCall",
+    "Verdict",
+    "has_role",
+    "roles_of",
+]

@@ -1,0 +1,83 @@
+"""A task: what a person asks for."""
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.text import slugify
+from pydantic import BaseModel, ConfigDict, Field
+
+from workspaces.models import Repository
+
+
+class Budgets(BaseModel):
+    """What a run may use before it stops in a reviewable state."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    steps: int = Field(60, ge=1, le=2000)
+    seconds: int = Field(2700, ge=10, le=86_400)
+    tokens: int = Field(1_000_000, ge=1000, le=100_000_000)
+    usd: float = Field(5.0, ge=0.01, le=1000)
+    files: int = Field(200, ge=1, le=10_000)
+    lines: int = Field(5000, ge=1, le=1_000_000)
+
+
+class Policy(BaseModel):
+    """What the agents of a task may do, on top of the defaults."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verify: list[str] = Field(default_factory=list, max_length=20)
+    protected: list[str] = Field(default_factory=list, max_length=200)
+    may_change_tests: bool = False
+    network: list[str] = Field(default_factory=list, max_length=50)
+    blocklist: list[str] = Field(default_factory=list, max_length=200)
+
+
+class Task(models.Model):
+    """What a person asks for: repository, base, prompt, model, toolset, policy, budgets."""
+
+    class Toolset(models.TextChoices):
+        MINIMAL = "minimal"
+        STANDARD = "standard"
+        FULL = "full"
+
+    repository = models.ForeignKey(Repository, on_delete=models.PROTECT, related_name="tasks")
+    title = models.CharField(max_length=200)
+    prompt = models.TextField()
+    base_name = models.CharField(max_length=250)
+    base_commit = models.CharField(max_length=40)
+    model = models.CharField(max_length=100)
+    toolset = models.CharField(max_length=10, choices=Toolset.choices, default=Toolset.STANDARD)
+    script = models.JSONField(null=True, blank=True, help_text="What the scripted model plays.")
+    policy = models.JSONField(default=dict)
+    budgets = models.JSONField(default=dict)
+    max_rounds = models.PositiveSmallIntegerField(
+        default=3, validators=[MinValueValidator(1), MaxValueValidator(10)]
+    )
+    is_demo = models.BooleanField(default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["created_at"])]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_scripted(self) -> bool:
+        return self.model == "scripted"
+
+    @property
+    def branch(self) -> str:
+        """The branch that approval makes: sakura/<task>-<slug>."""
+        slug = slugify(self.title)[:40].strip("-") or "task"
+        return f"sakura/{self.pk}-{slug}"
+
+    def rules(self) -> Policy:
+        return Policy.model_validate(self.policy)
+
+    def limits(self) -> Budgets:
+        return Budgets.model_validate(self.budgets)

@@ -1,0 +1,236 @@
+"""What a tool is: its effect, its failure, its result, and the context it is called in."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from workspaces.models import Workspace
+from workspaces.reads import Reads
+from workspaces.sandbox import Place
+
+
+class Effect(StrEnum):
+    """What a call may do; who gets it, what runs side by side and what may run again follow from it."""
+
+    READ = "READ"
+    WRITE = "WRITE"
+    EXECUTE = "EXECUTE"
+    NETWORK = "NETWORK"
+    FINISH = "FINISH"
+
+
+RETRYABLE: dict[str, bool] = {
+    "INVALID_INPUT": True,
+    "UNKNOWN_TOOL": False,
+    "DENIED": False,
+    "SKIPPED": True,
+    "INTERNAL_ERROR": False,
+    "OUTSIDE_WORKSPACE": False,
+    "PROTECTED_PATH": False,
+    "NOT_FOUND": False,
+    "IS_DIRECTORY": False,
+    "NOT_A_DIRECTORY": False,
+    "ALREADY_EXISTS": False,
+    "SPECIAL_FILE": False,
+    "BINARY_FILE": False,
+    "UNSUPPORTED_ENCODING": False,
+    "TOO_LARGE": True,
+    "RANGE": True,
+    "NOT_READ": True,
+    "PARTIALLY_READ": True,
+    "STALE": True,
+    "NO_CHANGE": False,
+    "NO_MATCH": True,
+    "NOT_UNIQUE": True,
+    "USE_NOTEBOOK_TOOL": False,
+    "INVALID_PATTERN": True,
+    "BLOCKED_COMMAND": False,
+    "TIMEOUT": True,
+    "CANCELLED": False,
+    "SANDBOX_UNAVAILABLE": False,
+    "WORKSPACE_WRITE_PERMISSION_DENIED": False,
+    "DISK_FULL": True,
+    "SECRET_DETECTED": False,
+    "NO_BASELINE": False,
+    "INTERRUPTED": False,
+}
+"""Every error code, with whether the same intent may succeed on another try."""
+
+
+class ToolError(Exception):
+    """An expected failure, told to the model: a code of RETRYABLE and "what, on what, what to try next"."""
+
+    def __init__(self, code: str, message: str, data: dict[str, Any] | None = None) -> None:
+        assert code in RETRYABLE, code
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.data = data or {}
+
+
+class Input(BaseModel):
+    """The base of all inputs: an unknown argument is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What a result is evidence of."""
+
+    source: str
+    subject: str
+    range: str = ""
+    fingerprint: str = ""
+    freshness: str = "snapshot"  # snapshot, stable or derived
+    refresh: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call gave: `content` for the model, `data` for the browser (JSON-like).
+
+    `whole` is the uncut content where `content` was cut (the runner stores it and adds the reference);
+    `output_ref` is set instead by a tool that stored its output itself.
+    `touched` names the workspace paths that the call wrote; None means any file may have changed.
+    """
+
+    content: str
+    data: dict[str, Any] = field(default_factory=dict)
+    truncated: bool = False
+    whole: str | None = None
+    output_ref: str = ""
+    touched: tuple[str, ...] | None = ()
+    is_error: bool = False
+    code: str = ""
+    images: tuple[tuple[str, str], ...] = ()  # (media type, base64)
+    finish: dict[str, Any] | None = None  # the verbatim claim of a FINISH tool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The caps of results; each is the default of tools.md."""
+
+    read_lines: int = 2000
+    read_line_chars: int = 2000
+    read_chars: int = 60_000
+    search_results: int = 250
+    search_line_chars: int = 500
+    search_chars: int = 20_000
+    glob_entries: int = 100
+    list_entries: int = 500
+    command_chars: int = 30_000
+    command_output_bytes: int = 100 * 1024 * 1024
+    changes_chars: int = 16_000
+    other_chars: int = 20_000
+    command_timeout_ms: int = 120_000
+    command_timeout_max_ms: int = 600_000
+
+
+class Rules(Protocol):
+    """What a tool asks of the policy (agents/policy.py); each raises ToolError when the answer is no."""
+
+    def may_write(self, path: str) -> None:
+        """Raise PROTECTED_PATH, naming the rule, where the path (relative, posix) may not be written."""
+
+    def may_read(self, path: str) -> None:
+        """Raise DENIED where the policy hides the path."""
+
+    def may_run(self, command: str) -> None:
+        """Raise BLOCKED_COMMAND, naming the rule."""
+
+
+class Journal(Protocol):
+    """What a tool tells the journal while it works, so that a crash can be made good."""
+
+    def will_write(self, path: str, before: str, after: str) -> None:
+        """Commit that the file at `path` goes from one sha256 to another ("" for absent), just before it does."""
+
+    def started(self, pid: int, start_time: int) -> None:
+        """Commit which sandbox process runs the command."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """All that a tool may use. Tools import `workspaces` and this module, nothing else."""
+
+    workspace: Workspace
+    agent: str
+    call_id: str
+    step: int
+    reads: Reads
+    rules: Rules
+    journal: Journal
+    place: Place
+    cancelled: threading.Event
+    emit: Callable[[str], None]
+    """Push passing output to who watches."""
+    limits: Limits = Limits()
+    sees_images: bool = False
+
+    @property
+    def tree(self) -> Path:
+        return self.workspace.tree
+
+
+class ToolFunction(Protocol):
+    __name__: str
+    __doc__: str | None
+
+    def __call__(self, ctx: ToolContext, args: Any, /) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: what the model sees (name, description, schema) and the function that never leaves the process."""
+
+    name: str
+    description: str
+    effect: Effect
+    input: type[Input]
+    run: ToolFunction
+    toolsets: frozenset[str]
+    agents: frozenset[str]
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of the input; it depends on no model or provider."""
+        return self.input.model_json_schema()
+
+
+REGISTRY: dict[str, Tool] = {}
+"""Every tool by name; filled by the @tool of each module of agents.tools (found by agents.tools.__init__)."""
+
+
+def tool(
+    *, effect: Effect, input: type[Input], minimal: bool = False, agents: tuple[str, ...] | None = None
+) -> Callable[[ToolFunction], ToolFunction]:
+    """Register a function as a tool; its name and docstring are what the model sees.
+
+    `minimal`: also in the smallest toolset. `agents`: who gets it; by default everybody gets READ and EXECUTE,
+    and a reviewer no WRITE.
+    """
+
+    def register(function: ToolFunction) -> ToolFunction:
+        assert function.__name__ not in REGISTRY, function.__name__
+        who = agents or (("implementer",) if effect is Effect.WRITE else ("implementer", "reviewer"))
+        REGISTRY[function.__name__] = Tool(
+            name=function.__name__,
+            description=_dedent(function.__doc__ or ""),
+            effect=effect,
+            input=input,
+            run=function,
+            toolsets=frozenset({"standard", "full"} | ({"minimal"} if minimal else set())),
+            agents=frozenset(who),
+        )
+        return function
+
+    return register
+
+
+def _dedent(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().split("\n"))

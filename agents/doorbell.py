@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,27 @@ def ring_workers() -> None:
 def say(run_id: int, text: str, call_id: str = "") -> None:
     """Push passing text (a model's words, a terminal's output) to who watches now; it is never stored."""
     _send_group(run_group(run_id), {"type": "delta", "call_id": call_id, "text": text})
+
+
+def answers(timeout_s: float) -> bool:
+    """Return whether a message sent through the layer comes back in time."""
+    future = asyncio.run_coroutine_threadsafe(_round_trip(timeout_s), _loop.get())
+    try:
+        return future.result(timeout_s + 1)
+    except (OSError, TimeoutError, RedisError) as error:
+        log.warning("The channel layer does not answer: %s", error or type(error).__name__)
+        return False
+
+
+async def _round_trip(timeout_s: float) -> bool:
+    layer = get_channel_layer()
+    if layer is None:
+        return False
+    async with asyncio.timeout(timeout_s):
+        channel = await layer.new_channel()
+        await layer.send(channel, {"type": "ping"})
+        answer: dict[str, Any] = await layer.receive(channel)
+    return answer["type"] == "ping"
 
 
 def _send_group(group: str, message: dict[str, Any]) -> None:

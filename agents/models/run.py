@@ -147,7 +147,7 @@ class Run(models.Model):
             changes["finished_at"] = timezone.now()
         if row.update(status=to, updated_at=timezone.now(), **changes) != 1:
             return False
-        self.refresh_from_db()
+        self.refresh_from_db(fields=[field.name for field in self._meta.concrete_fields if not field.is_relation])
         return True
 
     def _stop_clock(self) -> dict[str, Any]:
@@ -247,6 +247,7 @@ class Control(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="controls")
     verb = models.CharField(max_length=10, choices=Verb.choices)
     text = models.TextField(blank=True)
+    seq = models.PositiveIntegerField(default=0, help_text="The control event that announced it.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
     taken_at = models.DateTimeField(null=True, blank=True)

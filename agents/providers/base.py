@@ -33,6 +33,8 @@ class Usage:
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    estimated: bool = False
+    """The server counted nothing; these are our estimates."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,9 @@ class Trouble(StrEnum):
 class ProviderError(Exception):
     """A failed request, as a plain sentence for the human. `retryable`: the same request may succeed later."""
 
-    def __init__(self, trouble: Trouble, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, trouble: Trouble, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(sentence)
         self.trouble = trouble
         self.sentence = sentence

@@ -1,0 +1,67 @@
+"""The JSON API under /api/v1: what the pages can do, for programs."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.urls import URLPattern, path, re_path
+from ninja import NinjaAPI, Swagger
+
+from agents.api import changes, errors, files, repositories, reviews, runs, tasks
+from agents.api.auth import viewer
+from agents.api.idempotency import once
+
+BEHIND_LOGIN = frozenset({"openapi-json", "openapi-view"})
+
+
+class Docs(Swagger):
+    """The documentation page, from a template of ours that the content security policy lets run."""
+
+    template = "agents/api_docs.html"
+
+
+class Api(NinjaAPI):
+    """Ninja, with errors in one shape for every address below the API's root."""
+
+    def _get_urls(self) -> list[Any]:
+        *patterns, _root = super()._get_urls()
+        for pattern in patterns:
+            if pattern.name not in BEHIND_LOGIN:
+                pattern.callback = _own_door(pattern.callback)
+        return [*patterns, path("", _unknown, name="api-root"), re_path(r"^", _unknown, name="unknown")]
+
+
+def _own_door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Exempt an operation from the site's login page, as it answers 401 itself, and say in JSON that a method is not allowed."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        if response.status_code == 405:
+            allowed = response["Allow"]
+            response = errors.error_response(405, "METHOD_NOT_ALLOWED", f"This address takes {allowed} only.")
+            response["Allow"] = allowed
+        return response
+
+    return login_not_required(answered)
+
+
+@login_not_required
+def _unknown(request: HttpRequest) -> JsonResponse:
+    return errors.error_response(404, "NOT_FOUND", "The API has no such address; /api/v1/docs lists those it has.")
+
+
+api = Api(
+    title="Sakura",
+    version="1",
+    urls_namespace="api",
+    description=__doc__,
+    auth=viewer,
+    docs=Docs(settings={"persistAuthorization": False, "defaultModelsExpandDepth": 0}),
+)
+errors.install(api)
+api.add_decorator(once)
+for part in (repositories, tasks, runs, changes, files, reviews):
+    api.add_router("", part.router)

@@ -1,0 +1,201 @@
+"""One run: where it stands, its transcript, and a human's words to it."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents import control, events
+from agents.api.auth import caller, operator
+from agents.api.errors import not_found
+from agents.models import Budgets, Event, Kind, Run, Status
+from agents.outputs import read_output
+from agents.schema import EventsOut, event_json
+
+router = Router(tags=["runs"])
+
+
+class Usage(BaseModel):
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    usd: float
+
+
+class Proof(BaseModel):
+    state: str = Field(description="none, running, green, red or stale")
+    commands: list[Any]
+
+
+class RunOut(BaseModel):
+    id: int
+    url: str
+    task: int
+    number: int
+    status: Status
+    reason: str
+    agent: str = Field(description="Who is at work: implementer, reviewer, or nobody (empty).")
+    resume_to: str
+    round: int
+    max_rounds: int
+    step: int
+    last_seq: int
+    snapshot: int
+    usage: Usage
+    budgets: Budgets
+    worked_ms: int
+    changed_files: int
+    additions: int
+    deletions: int
+    sandbox: dict[str, Any]
+    proof: Proof
+    model: str
+    base: str
+    base_commit: str
+    branch: str
+    commit: str
+    pushed_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+
+
+class EventQuery(BaseModel):
+    after: int = Field(0, ge=0, description="Give events past this number.")
+    limit: int = Field(100, ge=1, le=events.PAGE)
+
+
+class PieceQuery(BaseModel):
+    offset: int = Field(0, ge=0, description="Bytes to pass over.")
+    limit: int = Field(1_000_000, ge=1, le=10_000_000, description="Bytes to give at most.")
+
+
+@router.get("/runs/{int:run_id}", response=RunOut)
+def run(request: HttpRequest, run_id: int) -> RunOut:
+    """Give one run. Two queries."""
+    return _out(request, find_run(run_id))
+
+
+@router.get("/runs/{int:run_id}/events", response=EventsOut)
+def run_events(request: HttpRequest, run_id: int, query: Annotated[EventQuery, Query()]) -> JsonResponse:
+    """Give the events past `after`, oldest first. Long texts come as their ends, with the `ref` of the whole."""
+    row = find_run(run_id)
+    found = events.after(row.pk, query.after, query.limit)
+    last_seq = max([row.last_seq, *(event.seq for event in found[-1:])])
+    return JsonResponse({"events": [event_json(event) for event in found], "last_seq": last_seq})
+
+
+@router.get("/runs/{int:run_id}/outputs/{ref}", response={200: str})
+def output(request: HttpRequest, run_id: int, ref: str, query: Annotated[PieceQuery, Query()]) -> HttpResponse:
+    """Give a whole output, or the long text of an event, as plain text. X-Size holds the size of the whole, in bytes."""
+    try:
+        piece = read_output(find_run(run_id).place, ref, query.offset, query.limit)
+    except FileNotFoundError:
+        raise not_found(f"output “{ref}” of run {run_id}") from None
+    response = HttpResponse(piece.data, content_type="text/plain; charset=utf-8")
+    response["X-Size"] = str(piece.size)
+    return response
+
+
+@router.post("/runs/{int:run_id}/messages", response={201: RunOut}, auth=operator)
+def message(request: HttpRequest, run_id: int, message: Message) -> RunOut:
+    """Steer the run: its agent reads the text before its next step."""
+    row = find_run(run_id)
+    control.steer(row, caller(request), message.text)
+    return _out(request, find_run(run_id))
+
+
+@router.post("/runs/{int:run_id}/pause", response=RunOut, auth=operator)
+def pause(request: HttpRequest, run_id: int) -> RunOut:
+    """Pause the run; a worker that holds it does so after the call that is running."""
+    control.pause(find_run(run_id), caller(request))
+    return _out(request, find_run(run_id))
+
+
+@router.post("/runs/{int:run_id}/resume", response=RunOut, auth=operator)
+def resume(request: HttpRequest, run_id: int) -> RunOut:
+    """Let a paused run go on."""
+    control.resume(find_run(run_id), caller(request))
+    return _out(request, find_run(run_id))
+
+
+@router.post("/runs/{int:run_id}/cancel", response=RunOut, auth=operator)
+def cancel(request: HttpRequest, run_id: int) -> RunOut:
+    """End the run; what its commands started is killed."""
+    control.cancel(find_run(run_id), caller(request))
+    return _out(request, find_run(run_id))
+
+
+@router.post("/runs/{int:run_id}/retry", response=RunOut, auth=operator)
+def retry(request: HttpRequest, run_id: int) -> RunOut:
+    """Let a failed run, or one that needs attention, go on where it stood."""
+    control.retry(find_run(run_id), caller(request))
+    return _out(request, find_run(run_id))
+
+
+def find_run(run_id: int) -> Run:
+    """Return the run with its task and workspace. Raises Refused with 404. One query."""
+    row = Run.objects.select_related("task", "workspace__repository").filter(pk=run_id).first()
+    if row is None:
+        raise not_found(f"run {run_id}")
+    return row
+
+
+def _out(request: HttpRequest, row: Run) -> RunOut:
+    task = row.task
+    return RunOut(
+        id=row.pk,
+        url=request.build_absolute_uri(reverse("run", args=[row.pk])),
+        task=task.pk,
+        number=row.number,
+        status=row.state,
+        reason=row.reason,
+        agent=AGENT_AT_WORK.get(row.state, ""),
+        resume_to=row.resume_to,
+        round=row.round,
+        max_rounds=task.max_rounds,
+        step=row.step,
+        last_seq=row.last_seq,
+        snapshot=row.snapshot,
+        usage=Usage(
+            input_tokens=row.input_tokens,
+            cached_tokens=row.cached_tokens,
+            output_tokens=row.output_tokens,
+            usd=float(row.usd),
+        ),
+        budgets=task.limits(),
+        worked_ms=row.elapsed_ms(),
+        changed_files=row.changed_files,
+        additions=row.additions,
+        deletions=row.deletions,
+        sandbox=row.sandbox,
+        proof=_proof(row),
+        model=task.model,
+        base=task.base_name,
+        base_commit=task.base_commit,
+        branch=row.branch,
+        commit=row.commit,
+        pushed_at=row.pushed_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        finished_at=row.finished_at,
+    )
+
+
+AGENT_AT_WORK = {Status.IMPLEMENTING: "implementer", Status.REVIEWING: "reviewer"}
+
+
+def _proof(row: Run) -> Proof:
+    """Return what the run's latest event of proof says. One query."""
+    latest = Event.objects.filter(run_id=row.pk, kind=Kind.PROOF).order_by("-seq").first()
+    data = latest.data if latest else {}
+    return Proof(state=data.get("state", "none"), commands=data.get("commands", []))

@@ -1,0 +1,163 @@
+"""Tasks: launch one, find them, run one again."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import Case, Count, IntegerField, Min, Prefetch, Q, QuerySet, When
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from agents import control
+from agents.api.auth import caller, operator
+from agents.api.errors import not_found
+from agents.launching import Launch
+from agents.models import Budgets, Policy, Run, Status, Task
+
+router = Router(tags=["tasks"])
+
+PER_PAGE = 50
+RUNS_SHOWN = 50
+
+URGENCY = (
+    Status.NEEDS_ATTENTION,
+    Status.AWAITING_HUMAN,
+    Status.PAUSED,
+    Status.REVIEWING,
+    Status.IMPLEMENTING,
+    Status.PREPARING,
+    Status.QUEUED,
+    Status.APPROVED,
+    Status.FAILED,
+    Status.REJECTED,
+    Status.CANCELLED,
+)
+"""A task's status is that of its runs' most urgent: what waits for a human first."""
+
+
+class RunBrief(BaseModel):
+    id: int
+    number: int
+    status: Status
+
+
+class TaskOut(BaseModel):
+    id: int
+    url: str
+    title: str
+    prompt: str
+    repository: int
+    repository_name: str
+    base: str
+    base_commit: str
+    model: str
+    toolset: Task.Toolset
+    policy: Policy
+    budgets: Budgets
+    max_rounds: int
+    status: Status
+    created_by: str
+    created_at: datetime
+    runs: list[RunBrief] = Field(description="The latest 50, oldest first.")
+
+
+class TasksOut(BaseModel):
+    tasks: list[TaskOut] = Field(description="Newest first.")
+    page: int
+    pages: int
+    count: int = Field(description="Tasks that fit, on all pages.")
+    counts: dict[str, int] = Field(description="Tasks that fit `q`, by status.")
+
+
+class TaskQuery(BaseModel):
+    status: Status | None = None
+    q: str = Field("", max_length=200, description="Words in the title or the prompt.")
+    page: int = Field(1, ge=1, le=100_000)
+
+
+@router.post("/tasks", response={201: TaskOut}, auth=operator)
+def launch(request: HttpRequest, launch: Launch) -> TaskOut:
+    """Launch a task: its first run is queued. Asks the repository's source for news first, which may take a while."""
+    run = control.launch(caller(request), **launch.fields())
+    return _out(request, _find(run.task_id))
+
+
+@router.get("/tasks", response=TasksOut)
+def tasks(request: HttpRequest, query: Annotated[TaskQuery, Query()]) -> TasksOut:
+    """List tasks, 50 a page. Four queries."""
+    found = _ranked().filter(_words(query.q))
+    counts = {URGENCY[row["rank"]].value: row["n"] for row in found.order_by().values("rank").annotate(n=Count("pk")) if row["rank"] is not None}
+    if query.status is not None:
+        found = found.filter(rank=URGENCY.index(query.status))
+    count = sum(counts.values()) if query.status is None else counts.get(query.status, 0)
+    start = (query.page - 1) * PER_PAGE
+    rows = _with_parts(found.order_by("-pk"))[start : start + PER_PAGE]
+    pages = max(1, -(-count // PER_PAGE))
+    return TasksOut(tasks=[_out(request, row) for row in rows], page=query.page, pages=pages, count=count, counts=counts)
+
+
+@router.get("/tasks/{int:task_id}", response=TaskOut)
+def task(request: HttpRequest, task_id: int) -> TaskOut:
+    """Give one task with its runs."""
+    return _out(request, _find(task_id))
+
+
+@router.post("/tasks/{int:task_id}/runs", response={201: RunBrief}, auth=operator)
+def run_again(request: HttpRequest, task_id: int) -> RunBrief:
+    """Queue one more attempt at the task, from the same base."""
+    return _brief(control.new_run(_find(task_id), caller(request)))
+
+
+def _ranked() -> QuerySet[Task, Any]:
+    rank = Case(
+        *(When(runs__status=status, then=place) for place, status in enumerate(URGENCY)), output_field=IntegerField()
+    )
+    return Task.objects.annotate(rank=Min(rank))
+
+
+def _words(q: str) -> Q:
+    fits = Q()
+    for word in q.split()[:10]:
+        fits &= Q(title__icontains=word) | Q(prompt__icontains=word)
+    return fits
+
+
+def _with_parts(tasks: QuerySet[Task, Any]) -> QuerySet[Task, Any]:
+    latest = Run.objects.only("pk", "task", "number", "status").order_by("-number")[:RUNS_SHOWN]
+    return tasks.select_related("repository", "created_by").prefetch_related(
+        Prefetch("runs", queryset=latest, to_attr="latest_runs")
+    )
+
+
+def _find(task_id: int) -> Any:
+    found = _with_parts(_ranked()).filter(pk=task_id).first()
+    if found is None:
+        raise not_found(f"task {task_id}")
+    return found
+
+
+def _out(request: HttpRequest, row: Any) -> TaskOut:
+    return TaskOut(
+        id=row.pk,
+        url=request.build_absolute_uri(reverse("task", args=[row.pk])),
+        title=row.title,
+        prompt=row.prompt,
+        repository=row.repository_id,
+        repository_name=row.repository.name,
+        base=row.base_name,
+        base_commit=row.base_commit,
+        model=row.model,
+        toolset=row.toolset,
+        policy=row.rules(),
+        budgets=row.limits(),
+        max_rounds=row.max_rounds,
+        status=URGENCY[row.rank],
+        created_by=row.created_by.get_username() if row.created_by else "",
+        created_at=row.created_at,
+        runs=[_brief(run) for run in reversed(row.latest_runs)],
+    )
+
+
+def _brief(run: Run) -> RunBrief:
+    return RunBrief(id=run.pk, number=run.number, status=run.state)

@@ -1,0 +1,109 @@
+"""What one agent works with: its model, tools, rules, place and read state."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents import policy, prompting
+from agents.journal import CallJournal
+from agents.models import Agent, Kind
+from agents.providers import models as registry
+from agents.providers.base import Call, Provider
+from agents.providers.models import ModelInfo
+from agents.session import Session
+from agents.streams import OpenStream
+from agents.tools import runner
+from agents.tools.base import Rules, Tool, ToolContext
+from workspaces import sandbox
+from workspaces.reads import Reads
+from workspaces.sandbox.place import Place, Tree
+
+WARN_AT = 0.8
+
+
+@dataclass
+class Bench:
+    """One agent at work in one phase of a run."""
+
+    session: Session
+    model: ModelInfo
+    provider: Provider
+    tools: list[Tool]
+    rules: Rules
+    reads: Reads
+    place: Place
+    system_prompt: str
+    warned: set[str] = field(default_factory=set)
+
+    @property
+    def finish_tool(self) -> str:
+        return "submit_review" if self.session.agent is Agent.REVIEWER else "finish_task"
+
+    @contextmanager
+    def context(self, call: Call) -> Iterator[ToolContext]:
+        """Give a tool what it may use; what it prints meanwhile goes to who watches, and lasts."""
+        session = self.session
+
+        def keep(text: str, offset: int) -> None:
+            session.append(session.fact(Kind.OUTPUT, {"call_id": call.call_id, "text": text, "offset": offset}, call.call_id))
+
+        with OpenStream(session.run.pk, call.call_id, keep) as stream:
+            yield ToolContext(
+                workspace=session.place,
+                agent=session.agent,
+                call_id=call.call_id,
+                step=session.run.step,
+                reads=self.reads,
+                rules=self.rules,
+                journal=CallJournal(session, call.call_id),
+                place=self.place,
+                cancelled=session.cancelled,
+                emit=stream.write,
+                sees_images=self.model.sees_images,
+            )
+
+    def budget_spent(self) -> str:
+        """Return the sentence that ends the run when a budget is used up, else ""; tell the agent once at 80 %."""
+        run, limits = self.session.run, self.session.task.limits()
+        used: dict[str, tuple[float, float]] = {
+            "steps": (run.step, limits.steps),
+            "seconds": (run.elapsed_ms() / 1000, limits.seconds),
+            "tokens": (run.input_tokens + run.output_tokens, limits.tokens),
+            "US dollars": (float(run.usd), limits.usd),
+            "changed files": (run.changed_files, limits.files),
+            "changed lines": (run.additions + run.deletions, limits.lines),
+        }
+        for name, (amount, limit) in used.items():
+            if amount >= limit:
+                return f"The budget of {limit:,} {name} is used up."
+            if amount >= WARN_AT * limit and name not in self.warned:
+                self.warned.add(name)
+                self.session.note(f"{amount:,.0f} of {limit:,} {name} are used; come to an end.", to=self.session.agent)
+        return ""
+
+
+def lay_out(session: Session, environment: Path | None) -> Bench:
+    """Return the bench of the session's present agent."""
+    task, workspace, agent = session.task, session.place, session.agent
+    model = registry.find(task.model)
+    tools = runner.available(agent, task.toolset)
+    report = sandbox.probe()
+    return Bench(
+        session=session,
+        model=model,
+        provider=registry.provider_for(model),
+        tools=tools,
+        rules=policy.rules_for(task.rules(), agent, workspace),
+        reads=Reads(workspace, agent),
+        place=Place(
+            tree=workspace.tree,
+            home=workspace.home,
+            mode=Tree.OVERLAY if agent is Agent.REVIEWER else Tree.WRITE,
+            uid=sandbox.worker_uid(workspace.pk),
+            objects=workspace.repository.mirror / "objects",
+            environment=environment,
+            network=tuple(task.rules().network),
+        ),
+        system_prompt=prompting.system_prompt(session.run, agent, tools, report.level != "none"),
+    )

@@ -1,0 +1,199 @@
+"""What a model is told: the turns of one agent, derived from the run's events and from nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agents import events
+from agents.models import Agent, Event, Kind, Run
+from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
+from agents.providers.models import estimate_tokens
+
+MASK_AT = 0.7
+"""Share of the context window from which old results give way to one line each."""
+MASK_DOWN_TO = 0.4
+KEEP_LAST = 2
+"""Turns of results that are never masked by the 70 % rule."""
+FINISH_TOOLS = ("finish_task", "submit_review")
+MASKED = "[This result was taken out to save room. Make the call again if you need it.]"
+
+
+@dataclass
+class Conversation:
+    """One agent's turns. `open_calls` are those of the last response that have no result yet."""
+
+    agent: Agent
+    turns: list[Turn] = field(default_factory=list)
+    open_calls: list[Call] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    waiting: list[UserTurn] = field(default_factory=list)
+    responses: int = 0
+    silent: int = 0
+    """Responses in a row that asked for no call."""
+    steps: dict[int, int] = field(default_factory=dict)
+    """Index of a turn of results → the step it belongs to."""
+    used_tokens: int = 0
+    """What the provider counted for the last request and its response."""
+    unsent_chars: int = 0
+    claim: dict[str, Any] | None = None
+    """What the last FINISH call said, until somebody speaks to the agent again."""
+
+    def tell(self, text: str) -> None:
+        """Add words for the agent; they wait until open calls have their results."""
+        self.unsent_chars += len(text)
+        self.claim = None
+        if self.open_calls:
+            self.waiting.append(UserTurn(text))
+        else:
+            self.turns.append(UserTurn(text))
+
+    def responded(self, turn: ModelTurn, used_tokens: int) -> None:
+        """Add a model's response; its calls are open until `answered`."""
+        self.turns.append(turn)
+        self.open_calls = list(turn.calls)
+        self.answers = []
+        self.responses += 1
+        self.silent = 0 if turn.calls else self.silent + 1
+        self.used_tokens = used_tokens
+        self.unsent_chars = 0
+
+    def answered(self, answer: Answer, step: int) -> None:
+        """Add the result of one open call; the last one closes the turn."""
+        self.answers.append(answer)
+        self.unsent_chars += len(answer.content)
+        self.open_calls = [call for call in self.open_calls if call.call_id != answer.call_id]
+        if self.open_calls:
+            return
+        model_turn = next(turn for turn in reversed(self.turns) if isinstance(turn, ModelTurn))
+        order = {call.call_id: index for index, call in enumerate(model_turn.calls)}
+        self.steps[len(self.turns)] = step
+        self.turns.append(AnswersTurn(tuple(sorted(self.answers, key=lambda each: order[each.call_id]))))
+        self.turns += self.waiting
+        self.waiting = []
+
+    def next_tokens(self) -> int:
+        """Estimate the tokens of the next request, from the last count and what came since."""
+        return self.used_tokens + estimate_tokens("x" * min(self.unsent_chars, 4_000_000))
+
+    def mask(self, window: int, *, keep: int = KEEP_LAST, at: float = MASK_AT) -> list[int]:
+        """Replace the oldest results by one line each when the window is filled beyond `at`.
+
+        Return the steps whose results left the conversation. Many at once, so that the prompt cache breaks rarely.
+        """
+        if self.next_tokens() <= window * at:
+            return []
+        excess = self.next_tokens() - int(window * min(MASK_DOWN_TO, at))
+        gone = []
+        results = [index for index, turn in enumerate(self.turns) if isinstance(turn, AnswersTurn)]
+        for index in results[: max(0, len(results) - keep)]:
+            saved = self._mask_turn(index)
+            if saved:
+                gone.append(self.steps.get(index, 0))
+                excess -= saved
+                self.used_tokens = max(0, self.used_tokens - saved)
+            if excess <= 0:
+                break
+        return gone
+
+    def _mask_turn(self, index: int) -> int:
+        turn = self.turns[index]
+        assert isinstance(turn, AnswersTurn)
+        long = [answer for answer in turn.answers if len(answer.content) > len(MASKED) or answer.images]
+        if not long:
+            return 0
+        saved = sum(estimate_tokens(answer.content) + 1500 * len(answer.images) for answer in long)
+        masked = (replace(each, content=MASKED, images=()) if each in long else each for each in turn.answers)
+        self.turns[index] = AnswersTurn(tuple(masked))
+        return saved
+
+
+def load(run: Run, agent: Agent) -> Conversation:
+    """Derive the agent's conversation from the events.
+
+    The implementer's spans the whole run; a reviewer starts afresh in each round, but its script goes on.
+    """
+    conversation = Conversation(agent)
+    for event in _all(run.pk):
+        if agent is Agent.REVIEWER and _starts_review(event):
+            conversation = Conversation(agent, responses=conversation.responses)
+        _add(conversation, event)
+    return conversation
+
+
+def _all(run_id: int) -> Iterator[Event]:
+    """Yield the events in pages, so that no long read blocks the database."""
+    last = 0
+    while page := events.after(run_id, last):
+        yield from page
+        last = page[-1].seq
+
+
+def _starts_review(event: Event) -> bool:
+    return event.kind == Kind.STATUS and event.data.get("to") == "reviewing" and event.data.get("from") == "implementing"
+
+
+def _add(conversation: Conversation, event: Event) -> None:
+    mine = event.agent == conversation.agent
+    data = event.data
+    match event.kind:
+        case Kind.MESSAGE if mine:
+            conversation.tell(_text(event, data["text"]))
+        case Kind.NOTE if data.get("to") == conversation.agent:
+            conversation.tell(_text(event, data["text"]))
+        case Kind.MODEL_RESPONSE if mine:
+            conversation.responded(_model_turn(event), _tokens(data.get("usage", {})))
+        case Kind.TOOL_RESULT if mine:
+            conversation.answered(answer_of(event), event.step)
+            if data["tool"] in FINISH_TOOLS and not data["is_error"]:
+                conversation.claim = events.whole(event.run_id, data["data"])
+        case Kind.REVIEW if conversation.agent is Agent.IMPLEMENTER and data["verdict"] == "request_changes":
+            conversation.tell(review_text(events.whole(event.run_id, data)))
+        case Kind.REVERT if conversation.agent is Agent.IMPLEMENTER:
+            conversation.tell(revert_text(data))
+        case _:
+            pass
+
+
+def _text(event: Event, value: Any) -> str:
+    return str(events.whole(event.run_id, value))
+
+
+def _tokens(usage: dict[str, int]) -> int:
+    return usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+
+
+def _model_turn(event: Event) -> ModelTurn:
+    data = events.whole(event.run_id, event.data)
+    calls = tuple(Call(each["call_id"], each["name"], each["input"]) for each in data["tool_calls"])
+    return ModelTurn(data["text"], calls, data.get("blocks"), data.get("provider", ""))
+
+
+def answer_of(event: Event) -> Answer:
+    """Return the answer to the model that a tool_result event stands for."""
+    data = events.whole(event.run_id, event.data)
+    images = tuple((kind, body) for kind, body in data.get("images", []))
+    return Answer(data["call_id"], data["content"], data["is_error"], images)
+
+
+def review_text(review: dict[str, Any]) -> str:
+    """Return a review that asks for changes as the words the implementer reads."""
+    who = f"{review['author']} (a human; their word counts)" if review["by_human"] else "The reviewer"
+    lines = [f"{who} asks for changes.", review["summary"], *(_finding(each) for each in review["findings"])]
+    return "\n".join([line for line in lines if line] + ["Make these changes, then call finish_task again."])
+
+
+def _finding(finding: dict[str, Any]) -> str:
+    where = ":".join(str(part) for part in (finding.get("file"), finding.get("line")) if part)
+    words = [f"- [{finding['severity']}]" if finding.get("severity") else "-", where, finding.get("message", "")]
+    hint = f" Suggestion: {finding['suggestion']}" if finding.get("suggestion") else ""
+    return " ".join(word for word in words if word) + hint
+
+
+def revert_text(revert: dict[str, Any]) -> str:
+    """Return a human's revert as the words the implementer reads."""
+    what = "parts of it" if revert.get("hunks") else "it"
+    to = "the baseline" if not revert["to"] else f"snapshot {revert['to']}"
+    return (
+        f"A human ({revert['author']}) looked at {revert['path']} and put {what} back to {to}. "
+        "That is decided: do not make that change again; read the file before you edit it."
+    )

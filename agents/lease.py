@@ -1,0 +1,159 @@
+"""Leases: who works on a run, for how long, and how a run is taken over from a worker that is gone."""
+
+import os
+import threading
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+from django.db import DatabaseError, close_old_connections, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agents import events
+from agents.events import Fact
+from agents.models import Kind, Run, Status
+from agents.models.run import WORKING
+
+LIFE = timedelta(seconds=30)
+RENEW_EVERY_S = 10.0
+FENCE_S = 20.0
+"""A worker that could not renew for this long stops by itself, before others may take over."""
+TAKEOVERS = 3
+
+
+@dataclass(frozen=True)
+class Lease:
+    """One worker's hold on a run. `kept_tree`: the tree on disk is the run's own, as its last owner left it."""
+
+    run_id: int
+    epoch: int
+    kept_tree: bool
+    took_over: bool
+
+
+@cache
+def owner() -> str:
+    """Return who this process is: machine, boot, pid, start time; no two processes ever share it."""
+    machine = _text("/etc/machine-id") or os.uname().nodename
+    return f"{machine}:{boot_id()}:{os.getpid()}:{start_time(os.getpid())}"
+
+
+def boot_id() -> str:
+    """Return what names this boot of the machine; process ids mean nothing beyond it."""
+    return _text("/proc/sys/kernel/random/boot_id")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> int:
+    """Return when a process started, in clock ticks since boot; 0 when there is none. See proc(5), field 22."""
+    stat = _text(f"/proc/{pid}/stat")
+    return int(stat.rpartition(")")[2].split()[19]) if stat else 0
+
+
+def is_gone(who: str) -> bool:
+    """Return whether that owner is proven dead: it ran on this machine, and no such process is there."""
+    machine, boot, pid, start = ([*who.split(":"), "", "", "", ""])[:4]
+    mine = owner().split(":")
+    if machine != mine[0] or not pid.isdigit():
+        return False
+    return boot != mine[1] or start_time(int(pid)) != int(start or 0)
+
+
+def claim() -> Lease | None:
+    """Take the oldest run that waits for a worker, or whose worker is gone; None when there is none.
+
+    One conditional update decides; of two workers one wins and the other looks further.
+    """
+    for run in _candidates():
+        lease = _take(run)
+        if lease is not None:
+            return lease
+    return None
+
+
+def _candidates() -> list[Run]:
+    free = Q(status=Status.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
+    expired = Q(status__in=WORKING) & (Q(lease_until=None) | Q(lease_until__lt=Now()))
+    found = list(Run.objects.filter(free | expired).order_by("pk")[:20])
+    held = Run.objects.filter(status__in=WORKING, lease_until__gte=Now()).exclude(lease_owner=owner())[:200]
+    return found + [run for run in held if is_gone(run.lease_owner)]
+
+
+def _take(run: Run) -> Lease | None:
+    took_over = run.state.is_working
+    gone = is_gone(run.lease_owner) if took_over else True
+    if took_over and run.takeovers >= TAKEOVERS:
+        _give_up(run)
+        return None
+    epoch = run.lease_epoch + 1
+    with transaction.atomic():
+        won = Run.objects.filter(pk=run.pk, status=run.status, lease_epoch=run.lease_epoch).update(
+            status=run.status if took_over else Status.PREPARING,
+            lease_owner=owner(),
+            lease_epoch=epoch,
+            lease_until=Now() + LIFE,
+            held_since=timezone.now(),
+            worked_ms=run.elapsed_ms(run.lease_until) if took_over else run.worked_ms,
+            takeovers=F("takeovers") + (1 if took_over else 0),
+            updated_at=timezone.now(),
+        )
+        if won != 1:
+            return None
+        events.append(run.pk, _claimed(run, took_over), epoch=epoch)
+    return Lease(run.pk, epoch, kept_tree=gone, took_over=took_over)
+
+
+def _claimed(run: Run, took_over: bool) -> Fact:
+    if took_over:
+        return Fact(Kind.NOTE, {"text": "The server went down while it worked on this run; it goes on from here.", "to": "human"})
+    return Fact(Kind.STATUS, {"from": run.status, "to": Status.PREPARING, "reason": "", "by": ""}, round=run.round)
+
+
+def _give_up(run: Run) -> None:
+    reason = f"{TAKEOVERS} workers in a row were lost on this run without a step of progress. Look at the server's log, then retry."
+    came_from = run.status
+    with transaction.atomic():
+        if run.move(Status.NEEDS_ATTENTION, reason=reason, resume_to=came_from, lease_epoch=run.lease_epoch + 1):
+            events.append(run.pk, Fact(Kind.STATUS, {"from": came_from, "to": run.status, "reason": reason, "by": ""}))
+
+
+class Renewer(threading.Thread):
+    """Renews every lease of this process each 10 s, from a thread of its own so that no tool can starve it."""
+
+    def __init__(self) -> None:
+        super().__init__(name="lease-renewer", daemon=True)
+        self._stop_asked = threading.Event()
+        self._last = timezone.now()
+
+    def run(self) -> None:
+        while not self._stop_asked.wait(RENEW_EVERY_S):
+            if renew():
+                self._last = timezone.now()
+
+    def stop(self) -> None:
+        self._stop_asked.set()
+
+    @property
+    def is_late(self) -> bool:
+        """No renewal for so long that others may soon take over: stop working."""
+        return (timezone.now() - self._last).total_seconds() > FENCE_S
+
+
+def renew() -> bool:
+    """Extend all leases of this process; False when the database could not be asked."""
+    try:
+        Run.objects.filter(lease_owner=owner(), status__in=WORKING).update(lease_until=Now() + LIFE)
+    except DatabaseError:
+        return False
+    finally:
+        close_old_connections()
+    return True

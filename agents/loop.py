@@ -1,0 +1,298 @@
+"""The loop of one agent: ask the model, act on its calls, record both; nothing else."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+
+from django.db import transaction
+from django.db.models import F
+
+from agents import journal
+from agents.conversation import Conversation
+from agents.events import LeaseLost
+from agents.models import Agent, CallState, Control, Kind, Status, ToolCall
+from agents.bench import Bench
+from agents.providers import models as registry
+from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, ToolSpec, Trouble
+from agents.providers.retry import respond_with_retries
+from agents.session import Session, Stopped
+from agents.streams import OpenStream
+from agents.tools import runner
+from agents.tools.base import Effect, Result, ToolError
+from workspaces import snapshots
+from workspaces.models import Snapshot
+
+PARALLEL_READS = 8
+FAILURES_IN_A_ROW = 30
+SILENT_TURNS = 2
+NUDGE = "You answered without calling a tool. Go on with the task, or call {finish} if you are done."
+CUT_OFF = "Your answer was cut off at {limit:,} tokens. Go on from there, in smaller pieces."
+
+_readers = ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="reads")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an agent's turn of work ended: its FINISH call's claim, or the reason why there is none."""
+
+    claim: dict[str, object] | None
+    reason: str = ""
+
+
+def work(bench: Bench, talk: Conversation) -> Ended:
+    """Let one agent work until it finishes, falls silent or uses up a budget.
+
+    Raises Stopped (human, shutdown, disk), LeaseLost, ProviderError.
+    """
+    session, failures = bench.session, 0
+    while True:
+        if not talk.open_calls:
+            if talk.claim is not None and not _has_messages(session):
+                return Ended(talk.claim)
+            session.check()
+            if spent := bench.budget_spent():
+                return Ended(None, spent)
+            _listen(session, talk)
+            if talk.silent >= SILENT_TURNS:
+                return Ended(None, "The model answered twice in a row without calling a tool.")
+            _record(bench, talk, _ask(bench, talk))
+            if talk.silent:
+                _nudge(bench, talk)
+                continue
+        failed = _act(bench, talk)
+        failures = failures + failed if failed else 0
+        if failures >= FAILURES_IN_A_ROW:
+            raise Stopped(Status.FAILED, f"{failures} calls in a row failed; the last ones are in the transcript.")
+
+
+def _has_messages(session: Session) -> bool:
+    return session.run.controls.filter(verb=Control.Verb.STEER, taken_at=None).exists()
+
+
+def _listen(session: Session, talk: Conversation) -> None:
+    for text in session.take_messages():
+        talk.tell(text)
+
+
+def _nudge(bench: Bench, talk: Conversation) -> None:
+    if talk.silent >= SILENT_TURNS:
+        return
+    text = NUDGE.format(finish=bench.finish_tool)
+    bench.session.note(text, to=talk.agent)
+    talk.tell(text)
+
+
+# --- ask -------------------------------------------------------------------------------------------
+
+
+def _ask(bench: Bench, talk: Conversation) -> tuple[Response, int]:
+    """Return the model's response and the milliseconds it took; old results give way when the window fills."""
+    started = time.monotonic()
+    _make_room(bench, talk, talk.mask(bench.model.context_window))
+    try:
+        response = _stream(bench, talk)
+    except ProviderError as error:
+        if error.trouble is not Trouble.CONTEXT_FULL:
+            raise
+        gone = talk.mask(bench.model.context_window, keep=1, at=0.0)
+        if not gone:
+            raise
+        _make_room(bench, talk, gone)
+        response = _stream(bench, talk)
+    return response, int((time.monotonic() - started) * 1000)
+
+
+def _make_room(bench: Bench, talk: Conversation, steps: list[int]) -> None:
+    if not steps:
+        return
+    for step in steps:
+        bench.reads.forget_context(step)
+    bench.session.note(f"The context was filling up: the results of {len(steps)} older steps were taken out of it.")
+
+
+def _stream(bench: Bench, talk: Conversation) -> Response:
+    session = bench.session
+    request = Request(
+        agent=talk.agent,
+        system=bench.system_prompt,
+        turns=talk.turns,
+        tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in bench.tools],
+        max_output_tokens=bench.model.max_output_tokens,
+        position=talk.responses,
+        script=session.task.script,
+    )
+    try:
+        with OpenStream(session.run.pk) as stream:
+            return respond_with_retries(bench.provider, request, stream.write, session.interrupt, _tell_wait(session))
+    except Cancelled:
+        session.interrupt.clear()
+        session.check()
+        raise LeaseLost(f"run {session.run.pk}") from None
+
+
+def _tell_wait(session: Session) -> Callable[[str, float], None]:
+    def tell(sentence: str, seconds: float) -> None:
+        session.note(f"{sentence} Trying again in {seconds:.0f} s.")
+
+    return tell
+
+
+def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> None:
+    """Commit the response before any of its calls runs: it is never asked for again."""
+    response, duration_ms = answer
+    session, usage = bench.session, response.usage
+    calls, renamed = _unique(session, response.calls)
+    blocks = None if renamed else response.blocks
+    cost = registry.cost(bench.model, usage)
+    with transaction.atomic():
+        session.update(
+            step=F("step") + 1,
+            takeovers=0,
+            input_tokens=F("input_tokens") + usage.input_tokens,
+            cached_tokens=F("cached_tokens") + usage.cached_tokens,
+            output_tokens=F("output_tokens") + usage.output_tokens,
+            usd=F("usd") + Decimal(cost),
+        )
+        data = {
+            "text": response.text,
+            "tool_calls": [{"call_id": call.call_id, "name": call.name, "input": call.input} for call in calls],
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cached_tokens,
+            },
+            "stop_reason": response.raw_stop or response.stop,
+            "model": response.model or bench.model.id,
+            "duration_ms": duration_ms,
+            "provider": bench.model.provider,
+            "blocks": blocks,
+        }
+        session.append(session.fact(Kind.MODEL_RESPONSE, data))
+    turn = ModelTurn(response.text, calls, blocks, bench.model.provider)
+    talk.responded(turn, usage.input_tokens + usage.output_tokens)
+    if response.stop is Stop.LENGTH and not calls:
+        _go_on(bench, talk)
+    if response.stop is Stop.REFUSAL and not calls:
+        raise Stopped(Status.FAILED, "The model refused to go on with this task.")
+
+
+def _go_on(bench: Bench, talk: Conversation) -> None:
+    text = CUT_OFF.format(limit=bench.model.max_output_tokens)
+    bench.session.note(text, to=talk.agent)
+    talk.tell(text)
+
+
+def _unique(session: Session, calls: tuple[Call, ...]) -> tuple[tuple[Call, ...], bool]:
+    """Return the calls with ids that are new to the run (some servers count from 0 in every response)."""
+    wanted = [call.call_id for call in calls]
+    taken = set(ToolCall.objects.filter(run=session.run, call_id__in=wanted).values_list("call_id", flat=True))
+    unique: list[Call] = []
+    for index, call in enumerate(calls):
+        fresh = call.call_id and len(call.call_id) <= 150 and call.call_id not in taken
+        call_id = call.call_id if fresh else f"{call.call_id[:100]}-{session.run.step + 1}-{index}"
+        taken.add(call_id)
+        unique.append(Call(call_id, call.name, call.input))
+    return tuple(unique), [call.call_id for call in unique] != wanted
+
+
+# --- act -------------------------------------------------------------------------------------------
+
+
+def _act(bench: Bench, talk: Conversation) -> int:
+    """Carry out the open calls; return how many failed in a row at the end. A FINISH call leaves its claim in `talk`."""
+    failed = 0
+    for batch in _batches(bench, talk):
+        for call, result in _carry_out(bench, batch, after_finish=talk.claim is not None):
+            answer = Answer(call.call_id, result.content, result.is_error, result.images)
+            talk.answered(answer, bench.session.run.step)
+            talk.claim = talk.claim or result.finish
+            failed = failed + 1 if result.is_error else 0
+    return failed
+
+
+@dataclass(frozen=True)
+class _Ready:
+    call: Call
+    prepared: runner.Prepared | None
+    refusal: Result | None
+
+    @property
+    def is_read(self) -> bool:
+        return self.prepared is not None and self.prepared.effect is Effect.READ
+
+
+def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
+    """Yield the open calls in order: neighbouring reads together, any other call alone."""
+    ready = [_prepare(bench, call) for call in list(talk.open_calls)]
+    for together, group in groupby(ready, key=lambda each: each.is_read):
+        calls = list(group)
+        yield from [calls] if together else [[each] for each in calls]
+
+
+def _prepare(bench: Bench, call: Call) -> _Ready:
+    try:
+        return _Ready(call, runner.prepare(call, bench.tools), None)
+    except ToolError as error:
+        return _Ready(call, None, runner.refused(error))
+
+
+def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list[tuple[Call, Result]]:
+    session = bench.session
+    if not batch[0].is_read and not after_finish:
+        session.check()
+    skipped = runner.refused(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
+    recovered = [skipped or each.refusal or journal.recover(session, each.call) for each in batch]
+    for each in batch:
+        journal.begin(session, each.call, each.prepared)
+    if len(batch) == 1:
+        timed = [_timed(bench, batch[0], recovered[0])]
+    else:
+        futures = [_readers.submit(_timed, bench, each, known) for each, known in zip(batch, recovered, strict=True)]
+        timed = [future.result() for future in futures]
+    for each, (result, duration_ms) in zip(batch, timed, strict=True):
+        _finish(bench, each.call, result, duration_ms)
+    return [(each.call, result) for each, (result, _) in zip(batch, timed, strict=True)]
+
+
+def _timed(bench: Bench, ready: _Ready, known: Result | None) -> tuple[Result, int]:
+    if known is not None:
+        return known, 0
+    assert ready.prepared is not None
+    started = time.monotonic()
+    with bench.context(ready.call) as context:
+        result = runner.execute(ready.prepared, context)
+    return result, int((time.monotonic() - started) * 1000)
+
+
+def _finish(bench: Bench, call: Call, result: Result, duration_ms: int) -> None:
+    """Take the snapshot that the call calls for, then commit the result with it."""
+    session = bench.session
+    snapshot = None
+    changes: dict[str, object] = {}
+    if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
+        snapshot = _snapshot(session, call, result.touched)
+    if snapshot is not None:
+        changed = snapshots.changes(session.place, 0, snapshot.number)
+        changes = {
+            "snapshot": snapshot.number,
+            "changed_files": len(changed.files),
+            "additions": changed.additions,
+            "deletions": changed.deletions,
+        }
+    if applied := result.data.get("applied"):
+        changes["sandbox"] = applied
+    state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
+    with transaction.atomic():
+        bench.reads.save()
+        journal.finish(session, call, result, duration_ms, snapshot, state, **changes)
+
+
+def _snapshot(session: Session, call: Call, touched: tuple[str, ...] | None) -> Snapshot | None:
+    known = Snapshot.objects.filter(workspace=session.place, call_id=call.call_id).first()
+    if known is not None:  # a worker died between the snapshot and the result
+        snapshots.take(session.place, call_id="", step=session.run.step, paths=None)
+        return known
+    return snapshots.take(session.place, call_id=call.call_id, step=session.run.step, paths=touched)

@@ -1,0 +1,98 @@
+"""`serve`: one process with pages, sockets, the worker and the run threads. This is what `make run` starts."""
+
+import asyncio
+import signal
+import socket
+from typing import Any
+
+from daphne.server import Server  # first: it installs the asyncio reactor
+from channels.layers import get_channel_layer  # isort: skip
+from channels.routing import get_default_application  # isort: skip
+from django.conf import settings  # isort: skip
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command  # isort: skip
+from twisted.internet import reactor  # isort: skip
+
+from agents import consumers, worker
+from agents.management.people import administrator
+from agents.models import LoginLink
+from workspaces import sandbox
+
+
+class Command(BaseCommand):
+    help = "Starts Sakura in one process: pages, live sockets and the worker."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default=settings.SAKURA_HOST)
+        parser.add_argument("--port", type=int, default=settings.SAKURA_PORT, help="0 takes a free one")
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        if settings.SCALED:
+            raise CommandError(
+                "serve is the one-process mode, and REDIS_URL is set. Unset it, "
+                "or start `daphne sakura_web.asgi:application` and `manage.py runworker agents`."
+            )
+        listening = _listen(host, port)
+        call_command("migrate", verbosity=0, interactive=False)
+        self._greet(host, listening.getsockname()[1])
+        _serve(listening)
+
+    def _greet(self, host: str, port: int) -> None:
+        """Print where Sakura is, a one-time login link, and what a newcomer must know."""
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 -- compared, not bound
+        base = settings.SAKURA_BASE_URL or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+        user = administrator()
+        report = sandbox.probe()
+        lines = [f"Sakura is at {base}/", f"Log in as {user.get_username()}, once, within 30 minutes:", f"    {base}/login/{LoginLink.make(user)}/"]
+        if report.level != "full":
+            lines += [f"Sandbox: {report.level}. {' '.join(report.reasons)}", f"    {report.cure}"]
+        lines.append("Stop it by Ctrl+C; what runs goes on at the next start.")
+        self.stdout.write("\n".join(lines))
+        self.stdout.flush()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises CommandError with the cure when the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(512)
+    except (OSError, OverflowError) as error:
+        raise CommandError(
+            f"Port {port} on {host} can't be used: {getattr(error, 'strerror', None) or error}. "
+            f"If another program (or another Sakura) has it, take a free one: SAKURA_PORT={port + 1 if port < 65535 else 8000} make run"
+        ) from error
+    listening.setblocking(False)
+    return listening
+
+
+def _serve(listening: socket.socket) -> None:
+    """Run the server until SIGTERM or SIGINT, then drain: sockets closed, steps finished, leases given back."""
+    application = get_default_application()
+    domain = "INET6" if listening.family == socket.AF_INET6 else "INET"
+    endpoint = f"fd:fileno={listening.fileno()}:domain={int(getattr(socket, f'AF_{domain}'))}"
+
+    def ready() -> None:
+        loop = asyncio.get_event_loop()
+        hosted = worker.AgentWorker(application, ["agents"], get_channel_layer())
+        tasks = [loop.create_task(hosted.handle())]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, lambda: tasks.append(loop.create_task(_stop())))
+
+    Server(
+        application=application,
+        endpoints=[endpoint],
+        signal_handlers=False,
+        ready_callable=ready,
+        websocket_timeout=-1,
+        websocket_max_message_size=64 * 1024,
+        websocket_max_frame_size=64 * 1024,
+        verbosity=1,
+    ).run()
+
+
+async def _stop() -> None:
+    await consumers.close_all()
+    await worker.stop()
+    reactor.callLater(0, reactor.stop)  # type: ignore[attr-defined]

@@ -1,0 +1,239 @@
+"""The parts of a run page beside its transcript: head, actions, waiting messages, changes, budgets, usage."""
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Lock
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from agents.models import Control, Event, Kind, Run, Status
+from agents.models.run import CANCELLABLE
+from workspaces import snapshots
+from workspaces.git import GitError
+from workspaces.models import Snapshot
+
+log = logging.getLogger(__name__)
+
+NAMES = ("head", "actions", "waiting", "changes", "budgets", "usage")
+STEPS_SHOWN = 40
+FILES_SHOWN = 100
+WAITING_SHOWN = 20
+_CHANGES_KEPT = 64
+
+
+def load(run_id: int) -> Run:
+    """Return the run with all that its page names. One query. Raises Run.DoesNotExist."""
+    return Run.objects.select_related("task__repository", "task__created_by", "workspace__repository").get(pk=run_id)
+
+
+def render(run: Run) -> dict[str, str]:
+    """Return the HTML of each panel by name, the same for every viewer. Four queries, and git when the tree is new."""
+    context = collect(run)
+    return {name: render_to_string(f"agents/panels/_{name}.html", context).strip() for name in NAMES}
+
+
+def collect(run: Run) -> dict[str, Any]:
+    """Return what the panels show; the run page includes the same templates with it."""
+    steps = _usage(run)
+    return {
+        "run": run,
+        "task": run.task,
+        "elapsed_ms": run.elapsed_ms(),
+        "budgets": _budgets(run),
+        "changes": _changes(run),
+        "waiting": _waiting(run),
+        "steps": steps,
+        "bars": _bars(steps),
+        "cached_percent": _percent(run.cached_tokens, run.input_tokens),
+        "total_tokens": run.input_tokens + run.output_tokens,
+        "cents_a_line": cents_a_line(run),
+        "may": _may(run),
+        "proof": _proof(run),
+    }
+
+
+@dataclass(frozen=True)
+class May:
+    """What can be asked of the run where it stands; a person's role comes on top."""
+
+    steer: bool
+    pause: bool
+    resume: bool
+    cancel: bool
+    retry: bool
+    review: bool
+
+
+def _may(run: Run) -> May:
+    state = run.state
+    return May(
+        steer=state.is_working or state in (Status.QUEUED, Status.PAUSED),
+        pause=state.is_working or state is Status.QUEUED,
+        resume=state is Status.PAUSED,
+        cancel=state in CANCELLABLE,
+        retry=state in (Status.FAILED, Status.NEEDS_ATTENTION),
+        review=state is Status.AWAITING_HUMAN,
+    )
+
+
+def _waiting(run: Run) -> list[Control]:
+    """Return what people asked for that no worker has taken yet."""
+    rows = run.controls.filter(taken_at=None).select_related("created_by").order_by("pk")
+    return list(rows[:WAITING_SHOWN]) if run.state.is_live else []
+
+
+def _proof(run: Run) -> dict[str, Any] | None:
+    data: dict[str, Any] | None = (
+        run.events.filter(kind=Kind.PROOF).order_by("-seq").values_list("data", flat=True).first()
+    )
+    return data
+
+
+# --- budgets and usage -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One limit with what is used of it, as numbers for the meter and as words."""
+
+    name: str
+    used: float
+    limit: float
+    words: str
+
+    @property
+    def low(self) -> float:
+        return self.limit * 0.8
+
+    @property
+    def high(self) -> float:
+        return self.limit * 0.95
+
+
+def _budgets(run: Run) -> list[Budget]:
+    limits = run.task.limits()
+    seconds = run.elapsed_ms(timezone.now()) // 1000
+    tokens = run.input_tokens + run.output_tokens
+    lines = run.additions + run.deletions
+    return [
+        Budget("Steps", run.step, limits.steps, f"{run.step:,} of {limits.steps:,}"),
+        Budget("Time", seconds, limits.seconds, f"{_clock(seconds)} of {_clock(limits.seconds)}"),
+        Budget("Tokens", tokens, limits.tokens, f"{tokens:,} of {limits.tokens:,}"),
+        Budget("Money", float(run.usd), limits.usd, f"${run.usd:.2f} of ${limits.usd:.2f}"),
+        Budget("Changed files", run.changed_files, limits.files, f"{run.changed_files:,} of {limits.files:,}"),
+        Budget("Changed lines", lines, limits.lines, f"{lines:,} of {limits.lines:,}"),
+    ]
+
+
+def _clock(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}:{rest:02}"
+
+
+@dataclass(frozen=True)
+class StepUsage:
+    """The tokens of one step."""
+
+    step: int
+    fresh: int
+    cached: int
+
+    @property
+    def total(self) -> int:
+        return self.fresh + self.cached
+
+
+def _usage(run: Run) -> list[StepUsage]:
+    """Return the usage of the last steps, oldest first."""
+    responses = Event.objects.filter(run_id=run.pk, kind=Kind.MODEL_RESPONSE).order_by("-seq")
+    rows = responses.values_list("step", "data__usage")[:STEPS_SHOWN]
+    return [_step_usage(step, usage or {}) for step, usage in reversed(rows)]
+
+
+def _step_usage(step: int, usage: dict[str, Any]) -> StepUsage:
+    read, written, cached = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("input", "output", "cached"))
+    return StepUsage(step, max(0, read - cached) + written, cached)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One step in the chart; places in per cent of the width and in pixels of a height of 50."""
+
+    x: str
+    width: str
+    cached_y: str
+    cached_height: str
+    fresh_y: str
+    fresh_height: str
+
+
+def _bars(steps: list[StepUsage]) -> list[Bar]:
+    top = max((step.total for step in steps), default=0) or 1
+    slot = 100 / max(len(steps), 12)
+    return [_bar(index * slot, slot * 0.76, step, 46 / top) for index, step in enumerate(steps)]
+
+
+def _bar(x: float, width: float, step: StepUsage, scale: float) -> Bar:
+    fresh, cached = step.fresh * scale, step.cached * scale
+    return Bar(
+        f"{x:.1f}%", f"{width:.1f}%", f"{50 - fresh - cached:.1f}", f"{cached:.1f}", f"{50 - fresh:.1f}", f"{fresh:.1f}"
+    )
+
+
+def _percent(part: int, whole: int) -> int:
+    return round(100 * part / whole) if whole else 0
+
+
+def cents_a_line(run: Run) -> Decimal | None:
+    """Return what a changed line cost in US cents; None where nothing changed or nothing was paid."""
+    lines = run.additions + run.deletions
+    return 100 * run.usd / lines if lines and run.usd else None
+
+
+# --- changes ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The files that differ from the baseline; `why` says so when they can't be shown."""
+
+    files: tuple[Any, ...] = ()
+    count: int = 0
+    additions: int = 0
+    deletions: int = 0
+    why: str = ""
+
+
+_kept: OrderedDict[tuple[int, str, str], Changes] = OrderedDict()
+_kept_lock = Lock()
+
+
+def _changes(run: Run) -> Changes:
+    """Return what the run changed so far; git is asked once per pair of trees."""
+    ends = dict(Snapshot.objects.filter(workspace_id=run.pk, number__in=(0, run.snapshot)).values_list("number", "tree"))
+    if len(ends) < 2:
+        return Changes()
+    key = (run.pk, ends[0], ends[run.snapshot])
+    with _kept_lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    try:
+        found = _compare(run)
+    except (GitError, OSError) as error:
+        log.warning("The changes of run %s can't be read: %s", run.pk, error)
+        return Changes(why="The changes can't be read from the run store; the log of the server says why.")
+    with _kept_lock:
+        _kept[key] = found
+        while len(_kept) > _CHANGES_KEPT:
+            _kept.popitem(last=False)
+    return found
+
+
+def _compare(run: Run) -> Changes:
+    found = snapshots.changes(run.place, 0, run.snapshot)
+    return Changes(tuple(found.files[:FILES_SHOWN]), len(found.files), found.additions, found.deletions)

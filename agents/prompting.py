@@ -1,0 +1,73 @@
+"""What an agent is told before it starts: the system prompt, from prompts/*.md and the repository at the baseline."""
+
+from pathlib import Path
+from string import Template
+
+from agents.models import Agent, Run
+from agents.tools.base import Tool
+from workspaces import snapshots
+from workspaces.models import Workspace
+
+FOLDER = Path(__file__).parent / "prompts"
+GUIDE_CHARS = 12_000
+"""Characters of each guide file of the repository; a longer one is cut and says so."""
+GUIDES = ("AGENTS.md", "CLAUDE.md", ".sakura/SAKURA.md", ".sakura/memory.md")
+
+
+def system_prompt(run: Run, agent: Agent, tools: list[Tool], commands_work: bool) -> str:
+    """Return the agent's system prompt: role, tools and rules, commands, the repository's own guides, budget."""
+    task, repository = run.task, run.task.repository
+    limits, policy = task.limits(), task.rules()
+    parts = [
+        (FOLDER / f"{agent}.md").read_text(encoding="utf-8"),
+        Template((FOLDER / "ground.md").read_text(encoding="utf-8")).substitute(
+            tools=", ".join(tool.name for tool in tools),
+            network=", ".join(policy.network) or "none at all",
+            protected=", ".join(policy.protected) or "none beyond the defaults",
+            setup=_lines(repository.setup),
+            verify=_lines(policy.verify or repository.verify),
+            commands="" if commands_work else "Commands can't run on this machine now; work with the file tools.",
+            steps=limits.steps - run.step,
+            rounds=task.max_rounds,
+            round=run.round,
+        ),
+        *guides(run.place),
+    ]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _lines(commands: list[str]) -> str:
+    return "\n".join(f"    {command}" for command in commands) or "    (none are named)"
+
+
+def guides(workspace: Workspace) -> list[str]:
+    """Return the guide files that the repository holds at the baseline, each under a heading and capped."""
+    found = []
+    for name in GUIDES:
+        try:
+            blob = snapshots.read(workspace, name, 0, limit_bytes=GUIDE_CHARS)
+        except FileNotFoundError:
+            continue
+        text = blob.data.decode(errors="replace")
+        cut = f"\n(… cut at {GUIDE_CHARS:,} bytes; read {name} for the rest)" if blob.truncated else ""
+        found.append(f"# From the repository: {name}\n\n{text}{cut}")
+    return found
+
+
+def review_request(run: Run, claim: dict[str, object] | None) -> str:
+    """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
+    changed = snapshots.changes(run.place)
+    files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:200]]
+    more = [f"… and {len(changed.files) - 200} more files"] if len(changed.files) > 200 else []
+    said = str((claim or {}).get("summary", "")).strip() or "(nothing)"
+    return "\n".join(
+        [
+            "Review the changes of this round against the task.",
+            f"# The task\n\n{run.task.title}\n\n{run.task.prompt}",
+            f"# What the implementer says\n\n{said}",
+            "# Changed files, against the baseline\n",
+            *(files or ["(no file changed)"]),
+            *more,
+            "\nUse check_changes with mode full for the diff. End with submit_review.",
+        ]
+    )

@@ -1,0 +1,386 @@
+"""What a human does with a run's result: comment, revert, decide, push. Each leaves its events in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from agents import doorbell, events
+from agents.access import refusal
+from agents.control import Refused
+from agents.events import Fact
+from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
+from workspaces import snapshots
+from workspaces.models import Snapshot
+from workspaces.sources import SourceError
+
+LIMIT_BODY = 20_000
+LIMIT_COMMENTS = 500
+"""Comments that may be open on one run."""
+
+_DID = {
+    Verdict.APPROVE: "approved this run",
+    Verdict.REQUEST_CHANGES: "asked for changes",
+    Verdict.REJECT: "rejected this run",
+}
+_REASON = {
+    Verdict.APPROVE: "approved",
+    Verdict.REQUEST_CHANGES: "changes asked for",
+    Verdict.REJECT: "rejected",
+}
+_OUTCOME = {
+    Verdict.APPROVE: Status.APPROVED,
+    Verdict.REQUEST_CHANGES: Status.QUEUED,
+    Verdict.REJECT: Status.REJECTED,
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A comment to be, as it comes with a review."""
+
+    body: str
+    path: str = ""
+    line: int | None = None
+    side: str = Comment.Side.NEW
+
+
+# --- comments ------------------------------------------------------------------------------------
+
+
+def comment(run: Run, user: User, *, path: str, line: int | None, side: str, body: str) -> Comment:
+    """Keep a remark on a line, on a file (no line) or on the whole (no path); it is open until the next review."""
+    _need_reviewer(user)
+    with transaction.atomic():
+        return _keep(_locked(run), user, Remark(body, path, line, side))
+
+
+def comment_delete(run: Run, user: User, comment_id: int) -> None:
+    """Take back a comment of one's own that went out with no review yet."""
+    _need_reviewer(user)
+    with transaction.atomic():
+        row = run.comments.select_for_update().filter(pk=comment_id).first()
+        if row is None:
+            raise Refused("NOT_FOUND", "The comment is gone already.", 404)
+        if row.user_id != user.pk:
+            raise Refused("NOT_YOURS", "Only who wrote a comment can take it back.", 403)
+        if row.review_id is not None:
+            raise Refused("SENT", "The comment went out with a review, so it stays. Write another one to correct it.")
+        row.delete()
+        where = f" on {_where(row)}" if row.path else ""
+        text = f"{name(user)} took back a comment{where}."
+        events.append(run.pk, Fact(Kind.NOTE, {"text": text, "to": "human"}, round=run.round))
+
+
+def _keep(run: Run, user: User, remark: Remark) -> Comment:
+    _check(run, remark)
+    row = Comment.objects.create(
+        run=run,
+        user=user,
+        path=remark.path,
+        line=remark.line,
+        side=remark.side,
+        snapshot=run.snapshot,
+        body=remark.body.strip(),
+    )
+    data = {
+        "comment_id": row.pk,
+        "author": name(user),
+        "path": row.path,
+        "line": row.line,
+        "side": row.side,
+        "body": row.body,
+    }
+    events.append(run.pk, Fact(Kind.COMMENT, data, round=run.round))
+    return row
+
+
+def _check(run: Run, remark: Remark) -> None:
+    if not run.state.is_live and run.state not in (Status.FAILED, Status.NEEDS_ATTENTION):
+        raise Refused("FINAL", f"The run is “{run.state.label}”; no agent will read further comments on it.")
+    if not remark.body.strip():
+        raise Refused("EMPTY", "The comment is empty; write what should change.", 422)
+    if len(remark.body) > LIMIT_BODY:
+        raise Refused("TOO_LONG", f"The comment has {len(remark.body):,} characters; {LIMIT_BODY:,} at most.", 422)
+    if remark.side not in Comment.Side.values:
+        raise Refused("INVALID", f"The side of a comment is “old” or “new”, not “{remark.side}”.", 422)
+    if len(remark.path) > 4096 or (remark.line is not None and not (remark.path and 0 < remark.line < 2**31)):
+        raise Refused("INVALID", "A comment on a line needs the file's path and a line number from 1.", 422)
+    if run.comments.filter(review=None).count() >= LIMIT_COMMENTS:
+        raise Refused("TOO_MANY", f"{LIMIT_COMMENTS} comments are open already; send them with a review first.")
+
+
+def _where(row: Comment) -> str:
+    return f"{row.path}:{row.line}" if row.line else row.path
+
+
+# --- decide --------------------------------------------------------------------------------------
+
+
+def decide(
+    run: Run, user: User, verdict: str, summary: str, comments: Sequence[Remark] = (), *, seen: int | None = None
+) -> Review:
+    """Approve, reject or request changes, and store the review with all open comments.
+
+    Approving commits the latest snapshot on a branch of the run store; requesting changes queues the next round.
+    `seen` is the snapshot the human looked at, None to judge whatever is latest. Of two who decide, the second is
+    Refused.
+    """
+    _need_reviewer(user)
+    choice = _verdict(verdict)
+    if len(summary) > LIMIT_BODY:
+        raise Refused("TOO_LONG", f"The summary has {len(summary):,} characters; {LIMIT_BODY:,} at most.", 422)
+    with transaction.atomic():
+        locked = _locked(run)
+        _must_wait_for_human(locked, seen)
+        for remark in comments:
+            _keep(locked, user, remark)
+        review = _store(locked, user, choice, summary.strip())
+        _carry_out(locked, user, review)
+    run.refresh_from_db()
+    return review
+
+
+def _verdict(text: str) -> Verdict:
+    try:
+        return Verdict(text)
+    except ValueError:
+        raise Refused("INVALID", f"A verdict is one of {', '.join(Verdict.values)}; “{text}” is none.", 422) from None
+
+
+def _must_wait_for_human(run: Run, seen: int | None) -> None:
+    if run.state is not Status.AWAITING_HUMAN:
+        raise Refused("TOO_LATE", _who_was_first(run))
+    if seen is not None and seen != run.snapshot:
+        raise Refused(
+            "STALE", f"The files changed since you opened this page: they stand at snapshot {run.snapshot}, "
+            f"you saw snapshot {seen}. Look at the diff again, then decide.",
+        )  # fmt: skip
+
+
+def _who_was_first(run: Run) -> str:
+    last = run.reviews.filter(by_human=True).select_related("user").last()
+    if last is None:
+        reason = f" ({run.reason})" if run.reason else ""
+        return f"The run is “{run.state.label}”{reason}; only a run that waits for a human can be decided on."
+    did = _DID[Verdict(last.verdict)]
+    return f"{name(last.user)} {did} at {_utc(last.created_at)}; it is “{run.state.label}” now. Nothing was changed."
+
+
+def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
+    remarks = list(run.comments.filter(review=None).order_by("pk")[:LIMIT_COMMENTS])
+    if verdict is Verdict.REQUEST_CHANGES and not summary and not remarks:
+        raise Refused("EMPTY", "Say what should change: write a summary here, or comment on a line.", 422)
+    review = Review.objects.create(
+        run=run,
+        user=user,
+        by_human=True,
+        round=run.round,
+        verdict=verdict,
+        summary=summary,
+        findings=[_finding(row) for row in remarks],
+        snapshot=run.snapshot,
+    )
+    run.comments.filter(pk__in=[row.pk for row in remarks]).update(review=review)
+    return review
+
+
+def _finding(row: Comment) -> dict[str, Any]:
+    """Return a human's comment in the shape of an agent's finding, which is what the implementer reads."""
+    about_old = row.line is not None and row.side == Comment.Side.OLD
+    message = f"(On line {row.line} of the baseline.) {row.body}" if about_old else row.body
+    line = None if about_old else row.line
+    return {"severity": "", "file": row.path, "line": line, "side": row.side, "message": message, "suggestion": ""}
+
+
+def _carry_out(run: Run, user: User, review: Review) -> None:
+    came_from, verdict = run.state, Verdict(review.verdict)
+    reason = f"{_REASON[verdict]} by {name(user)}"
+    changes: dict[str, Any] = {"reason": reason}
+    match verdict:
+        case Verdict.APPROVE:
+            changes |= _commit(run, user, review.summary)
+        case Verdict.REQUEST_CHANGES:
+            changes |= {"resume_to": Status.IMPLEMENTING.value, "round": run.round + 1, "takeovers": 0}
+            transaction.on_commit(doorbell.ring_workers, robust=True)
+    if not run.move(_OUTCOME[verdict], **changes):
+        run.refresh_from_db()
+        raise Refused("TOO_LATE", _who_was_first(run))
+    events.append(
+        run.pk,
+        Fact(Kind.REVIEW, _review_data(review, user), round=review.round),
+        Fact(Kind.STATUS, {"from": came_from, "to": run.status, "reason": reason, "by": name(user)}, round=run.round),
+    )
+
+
+def _review_data(review: Review, user: User) -> dict[str, Any]:
+    return {
+        "review_id": review.pk,
+        "author": name(user),
+        "by_human": True,
+        "verdict": review.verdict,
+        "score": None,
+        "summary": review.summary,
+        "findings": review.findings,
+        "snapshot": review.snapshot,
+        "unproven": [],
+    }
+
+
+def _commit(run: Run, user: User, summary: str) -> dict[str, str]:
+    """Commit the latest tree on a branch of the run store. A branch left by a lost race is simply made again."""
+    trees = dict(run.place.snapshots.filter(number__in=(0, run.snapshot)).values_list("number", "tree"))
+    if trees.get(0) == trees.get(run.snapshot):
+        raise Refused("NO_CHANGES", "No file differs from the baseline; request changes, or reject the run.")
+    branch = _free_branch(run)
+    commit = snapshots.commit_branch(run.place, branch, _message(run, user, summary), *_author(user))
+    return {"branch": branch, "commit": commit}
+
+
+def _free_branch(run: Run) -> str:
+    wanted = run.task.branch
+    taken = set(run.task.runs.exclude(pk=run.pk).exclude(branch="").values_list("branch", flat=True))
+    return next(name for name in (wanted, *(f"{wanted}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+
+def _message(run: Run, user: User, summary: str) -> str:
+    trailers = f"Sakura-Task: {run.task_id}, run {run.number}, by {run.task.model}\nReviewed-by: {name(user)}"
+    return "\n\n".join(part for part in (" ".join(run.task.title.split()), summary, trailers) if part) + "\n"
+
+
+def _author(user: User) -> tuple[str, str]:
+    return user.get_full_name() or user.get_username(), user.email or f"{user.get_username()}@sakura.invalid"
+
+
+# --- revert --------------------------------------------------------------------------------------
+
+
+def revert(
+    run: Run, user: User, path: str, *, to: int = 0, hunks: Sequence[str] | None = None, dry_run: bool = False
+) -> snapshots.Reverted:
+    """Put a file, or some hunks of it, back to a snapshot (0: the baseline); `dry_run` only says what would come out.
+
+    To undo a revert, revert to the snapshot before it. Refused while a worker holds the run, and after a verdict: what
+    was judged stays what it was. A cancelled or failed run may still be tidied, since its patch can be taken.
+    """
+    _need_reviewer(user)
+    if dry_run:
+        _must_be_revertible(run)
+        return _put_back(run, user, path, to, hunks, dry_run=True)
+    with transaction.atomic():
+        locked = _locked(run)
+        _must_be_revertible(locked)
+        done = _put_back(locked, user, path, to, hunks, dry_run=False)
+        if done.snapshot is None:
+            raise Refused("NO_CHANGE", f"{path} is already as it was in {_snapshot_name(to)}; nothing was written.")
+        _count_changes(locked, done.snapshot)
+        events.append(locked.pk, *_revert_facts(locked, user, path, to, hunks, done, done.snapshot))
+    run.refresh_from_db()
+    return done
+
+
+def _must_be_revertible(run: Run) -> None:
+    if run.is_held:
+        raise Refused("HELD", f"An agent is at work (“{run.state.label}”). Pause the run first, then revert.")
+    if run.state in (Status.APPROVED, Status.REJECTED):
+        raise Refused(
+            "FINAL",
+            f"The run is “{run.state.label}”: what was judged stays as it was. Start a new task from its branch.",
+        )
+
+
+def _put_back(
+    run: Run, user: User, path: str, to: int, hunks: Sequence[str] | None, *, dry_run: bool
+) -> snapshots.Reverted:
+    try:
+        return snapshots.revert(run.place, path, to, hunks, dry_run, author=name(user))
+    except snapshots.RevertError as error:
+        raise Refused(error.code, error.message, 404 if error.code in ("NOT_FOUND", "NO_BASELINE") else 409) from error
+
+
+def _count_changes(run: Run, snapshot: Snapshot) -> None:
+    changes = snapshots.changes(run.place)
+    Run.objects.filter(pk=run.pk).update(
+        snapshot=snapshot.number,
+        changed_files=len(changes.files),
+        additions=changes.additions,
+        deletions=changes.deletions,
+        updated_at=timezone.now(),
+    )
+
+
+def _revert_facts(
+    run: Run, user: User, path: str, to: int, hunks: Sequence[str] | None, done: snapshots.Reverted, made: Snapshot
+) -> tuple[Fact, Fact]:
+    snapshot = {
+        "number": made.number,
+        "call_id": "",
+        "tree": made.tree,
+        "files": made.files,
+        "file_count": made.file_count,
+        "hidden": made.hidden,
+    }
+    reverted = {
+        "author": name(user),
+        "path": path,
+        "to": to,
+        "hunks": list(hunks or ()),
+        "snapshot": made.number,
+        "files": [
+            {"path": each.path, "status": each.status, "additions": each.additions, "deletions": each.deletions}
+            for each in done.files[:200]
+        ],
+    }
+    return Fact(Kind.SNAPSHOT, snapshot, round=run.round), Fact(Kind.REVERT, reverted, round=run.round)
+
+
+def _snapshot_name(number: int) -> str:
+    return "the baseline" if number == 0 else f"snapshot {number}"
+
+
+# --- push ----------------------------------------------------------------------------------------
+
+
+def push(run: Run, user: User) -> tuple[str, str]:
+    """Push the approved branch to the source as a new branch; return it and its commit. It may take seconds."""
+    _need_reviewer(user)
+    run.refresh_from_db()
+    if run.state is not Status.APPROVED or not run.branch:
+        raise Refused("NOT_APPROVED", f"The run is “{run.state.label}”; only an approved run has a branch to push.")
+    if run.pushed_at is not None:
+        raise Refused("PUSHED", f"The branch {run.branch} was pushed at {_utc(run.pushed_at)} already.")
+    try:
+        snapshots.push(run.place, run.branch)
+    except SourceError as error:
+        raise Refused(error.code or "PUSH_FAILED", str(error)) from error
+    with transaction.atomic():
+        if Run.objects.filter(pk=run.pk, pushed_at=None).update(pushed_at=timezone.now()) == 1:
+            text = f"{name(user)} pushed the branch {run.branch} ({run.commit[:10]}) to the source."
+            events.append(run.pk, Fact(Kind.NOTE, {"text": text, "to": "human"}, round=run.round))
+    run.refresh_from_db()
+    return run.branch, run.commit
+
+
+# --- shared --------------------------------------------------------------------------------------
+
+
+def name(user: User | None) -> str:
+    return user.get_username() if user else "Somebody whose account is gone"
+
+
+def _utc(at: datetime) -> str:
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _need_reviewer(user: User) -> None:
+    if sentence := refusal(user, Role.REVIEWER):
+        raise Refused("FORBIDDEN", sentence, 403)
+
+
+def _locked(run: Run) -> Run:
+    """Return the run as the database has it, its row locked until the transaction ends."""
+    return Run.objects.select_for_update(of=("self",)).select_related("task", "workspace__repository").get(pk=run.pk)

@@ -1,0 +1,319 @@
+"""The shapes of events as the API and the socket give them: one source for both, and for the documentation."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.models import Event, Kind
+
+
+class Body(BaseModel):
+    """A text too long for the transcript: its ends, and the `ref` under which /outputs/{ref} gives the whole."""
+
+    truncated: Literal[True] = True
+    ref: str
+    size: int = Field(description="Characters of the whole text.")
+    head: str
+    tail: str
+
+
+Text = str | Body
+
+
+class Data(BaseModel):
+    """What all event data share: a field may be added later, so a reader ignores those it does not know."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+class StatusData(Data):
+    """The run moved from one status to another; `from` is empty at its launch."""
+
+    from_: str = Field(alias="from")
+    to: str
+    reason: Text = ""
+    by: str = Field("", description="The user who did it; empty when a worker did.")
+
+
+class MessageData(Data):
+    """A human's words: the first is the prompt, later ones steer."""
+
+    text: Text
+    author: str = ""
+
+
+class RequestedCall(Data):
+    call_id: str
+    name: str
+    input: Any
+
+
+class UsageData(Data):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class ModelResponseData(Data):
+    """What the model answered, with the calls it asked for."""
+
+    text: Text = ""
+    tool_calls: list[RequestedCall] = []
+    usage: UsageData = UsageData()
+    stop_reason: str = ""
+    model: str = ""
+    duration_ms: int = 0
+    blocks: Any = Field(None, exclude=True, description="The provider's own blocks; never shown.")
+    provider: str = Field("", exclude=True)
+
+
+class ToolCallData(Data):
+    """A call about to be carried out; `input` is verbatim, `resolved` the paths it names."""
+
+    call_id: str
+    tool: str
+    input: Any
+    resolved: dict[str, Any] = {}
+    effect: str = ""
+
+
+class OutputData(Data):
+    """A piece of a running command's output."""
+
+    call_id: str
+    text: Text
+    offset: int = 0
+
+
+class ToolResultData(Data):
+    """What came of a call: `content` is what the model got, `data` the same for programs."""
+
+    call_id: str
+    tool: str
+    is_error: bool
+    code: str = ""
+    content: Text = ""
+    data: Any = None
+    duration_ms: int = 0
+    truncated: bool = False
+    output_ref: str = ""
+
+
+class SnapshotFile(Data):
+    path: str
+    status: str
+    additions: int | None = 0
+    deletions: int | None = 0
+
+
+class SnapshotData(Data):
+    """The tree after a call that changed it."""
+
+    number: int
+    call_id: str = ""
+    tree: str
+    files: list[SnapshotFile] = []
+
+
+class ReviewData(Data):
+    """A verdict by the reviewer or by a human."""
+
+    verdict: str
+    author: str = ""
+    by_human: bool = False
+    score: int | None = None
+    summary: Text = ""
+    findings: list[Any] = []
+
+
+class CommentData(Data):
+    """A human's remark on a line, or on the whole (no path)."""
+
+    comment_id: int
+    author: str = ""
+    path: str = ""
+    line: int | None = None
+    side: str = "new"
+    body: Text = ""
+
+
+class RevertData(Data):
+    """A human put a file, or hunks of it, back to an earlier snapshot."""
+
+    author: str = ""
+    path: str
+    to: int
+    snapshot: int | None = None
+
+
+class ProofData(Data):
+    """The verify commands of the task, run on the result."""
+
+    state: str = ""
+    commands: list[Any] = []
+
+
+class ControlData(Data):
+    """A human asked the run for something: pause, cancel, steer."""
+
+    verb: str
+    by: str = ""
+    text: Text = ""
+
+
+class ErrorData(Data):
+    """Something of the run itself went wrong."""
+
+    message: Text
+    code: str = ""
+
+
+class NoteData(Data):
+    """A word by Sakura to the human or to an agent."""
+
+    text: Text
+    to: str = "human"
+
+
+class _Event(BaseModel):
+    seq: int = Field(description="Counts from 1 within the run, without gaps.")
+    at: datetime
+    agent: str = Field(description="implementer, reviewer, or empty.")
+    step: int
+
+
+class StatusEvent(_Event):
+    kind: Literal["status"]
+    data: StatusData
+
+
+class MessageEvent(_Event):
+    kind: Literal["message"]
+    data: MessageData
+
+
+class ModelResponseEvent(_Event):
+    kind: Literal["model_response"]
+    data: ModelResponseData
+
+
+class ToolCallEvent(_Event):
+    kind: Literal["tool_call"]
+    data: ToolCallData
+
+
+class ToolResultEvent(_Event):
+    kind: Literal["tool_result"]
+    data: ToolResultData
+
+
+class OutputEvent(_Event):
+    kind: Literal["output"]
+    data: OutputData
+
+
+class SnapshotEvent(_Event):
+    kind: Literal["snapshot"]
+    data: SnapshotData
+
+
+class ReviewEvent(_Event):
+    kind: Literal["review"]
+    data: ReviewData
+
+
+class CommentEvent(_Event):
+    kind: Literal["comment"]
+    data: CommentData
+
+
+class RevertEvent(_Event):
+    kind: Literal["revert"]
+    data: RevertData
+
+
+class ProofEvent(_Event):
+    kind: Literal["proof"]
+    data: ProofData
+
+
+class ControlEvent(_Event):
+    kind: Literal["control"]
+    data: ControlData
+
+
+class ErrorEvent(_Event):
+    kind: Literal["error"]
+    data: ErrorData
+
+
+class NoteEvent(_Event):
+    kind: Literal["note"]
+    data: NoteData
+
+
+EventOut = Annotated[
+    StatusEvent
+    | MessageEvent
+    | ModelResponseEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | OutputEvent
+    | SnapshotEvent
+    | ReviewEvent
+    | CommentEvent
+    | RevertEvent
+    | ProofEvent
+    | ControlEvent
+    | ErrorEvent
+    | NoteEvent,
+    Field(discriminator="kind"),
+]
+
+
+DATA: dict[Kind, type[Data]] = {
+    Kind(get_args(event.model_fields["kind"].annotation)[0]): event.model_fields["data"].annotation
+    for event in get_args(get_args(EventOut)[0])
+}
+"""The shape of each kind's data."""
+
+PRIVATE: dict[str, frozenset[str]] = {
+    kind.value: frozenset(name for name, field in shape.model_fields.items() if field.exclude)
+    for kind, shape in DATA.items()
+}
+
+
+class EventsOut(BaseModel):
+    events: list[EventOut]
+    last_seq: int = Field(description="The number of the run's latest event.")
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """Return the event as the API and the socket give it: JSON values only, private keys left out."""
+    private = PRIVATE[event.kind]
+    return {
+        "seq": event.seq,
+        "at": moment(event.at),
+        "agent": event.agent,
+        "step": event.step,
+        "kind": event.kind,
+        "data": {key: _public(value) for key, value in event.data.items() if key not in private},
+    }
+
+
+def moment(at: datetime) -> str:
+    """Return a moment in UTC as ISO 8601 with milliseconds and Z."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _public(value: Any) -> Any:
+    match value:
+        case {"$body": str(ref), "size": size, "head": head, "tail": tail}:
+            return {"truncated": True, "ref": ref, "size": size, "head": head, "tail": tail}
+        case dict():
+            return {key: _public(item) for key, item in value.items()}
+        case list():
+            return [_public(item) for item in value]
+        case _:
+            return value

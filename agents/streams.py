@@ -1,0 +1,114 @@
+"""Passing text on its way to the browser: pushed in small bursts, and made durable where it must not be lost."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from agents import doorbell
+
+PUSH_EVERY_S = 0.08
+KEEP_EVERY_S = 1.0
+KEEP_CHARS = 64 * 1024
+KEPT_AT_MOST = 256 * 1024
+CUT = "\n… more than 256 K characters; the whole output follows when the command ends …\n"
+
+
+class Stream:
+    """The text of one model response or one running command.
+
+    `write` is called by the thread that makes the text; a ticker thread sends what has gathered every 80 ms.
+    `keep` (durable pieces: text and offset in characters) is called at most each second, or each 64 K.
+    """
+
+    def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
+        self._run_id, self._call_id, self._keep = run_id, call_id, keep
+        self._lock = threading.Lock()
+        self._passing: list[str] = []
+        self._lasting: list[str] = []
+        self._lasting_chars = 0
+        self._kept = 0
+        self._kept_at = time.monotonic()
+
+    def write(self, text: str) -> None:
+        """Take a piece of text; every second the gathered text is kept by this very thread."""
+        with self._lock:
+            self._passing.append(text)
+            if self._keep is not None and self._kept + self._lasting_chars < KEPT_AT_MOST:
+                self._lasting.append(text)
+                self._lasting_chars += len(text)
+        if self._lasting_chars >= KEEP_CHARS or time.monotonic() - self._kept_at >= KEEP_EVERY_S:
+            self.keep()
+
+    def push(self) -> None:
+        """Send what has gathered since the last push."""
+        with self._lock:
+            text, self._passing = "".join(self._passing), []
+        if text:
+            doorbell.say(self._run_id, text[-KEEP_CHARS:], self._call_id)
+
+    def keep(self) -> None:
+        """Make what has gathered durable."""
+        with self._lock:
+            text, self._lasting, self._lasting_chars = "".join(self._lasting), [], 0
+            offset, self._kept = self._kept, self._kept + len(text)
+            self._kept_at = time.monotonic()
+        if text and self._keep is not None:
+            self._keep(text + (CUT if self._kept >= KEPT_AT_MOST else ""), offset)
+
+
+class Ticker(threading.Thread):
+    """Pushes all open streams of the process every 80 ms; it touches no database."""
+
+    def __init__(self) -> None:
+        super().__init__(name="stream-ticker", daemon=True)
+        self._lock = threading.Lock()
+        self._streams: set[Stream] = set()
+        self._some = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            self._some.wait()
+            time.sleep(PUSH_EVERY_S)
+            with self._lock:
+                streams = list(self._streams)
+                if not streams:
+                    self._some.clear()
+            for stream in streams:
+                stream.push()
+
+    def add(self, stream: Stream) -> None:
+        with self._lock:
+            self._streams.add(stream)
+            self._some.set()
+
+    def remove(self, stream: Stream) -> None:
+        with self._lock:
+            self._streams.discard(stream)
+
+
+_ticker: Ticker | None = None
+_ticker_lock = threading.Lock()
+
+
+def _the_ticker() -> Ticker:
+    global _ticker
+    with _ticker_lock:
+        if _ticker is None:
+            _ticker = Ticker()
+            _ticker.start()
+        return _ticker
+
+
+class OpenStream:
+    """A context in which a Stream is pushed; at its end the rest is pushed (and kept, if it is a durable one)."""
+
+    def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
+        self._stream = Stream(run_id, call_id, keep)
+
+    def __enter__(self) -> Stream:
+        _the_ticker().add(self._stream)
+        return self._stream
+
+    def __exit__(self, *_: object) -> None:
+        _the_ticker().remove(self._stream)
+        self._stream.push()

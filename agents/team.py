@@ -1,0 +1,145 @@
+"""The team of a run: implementer, then reviewer, then the next round, until a human is to decide."""
+
+from pathlib import Path
+
+from django.db import transaction
+
+from agents import bench, conversation, loop, prompting
+from agents.loop import Ended
+from agents.models import Agent, Kind, Review, Status, Verdict
+from agents.session import Session, Stopped
+from workspaces import sandbox, setup, snapshots
+from workspaces.models import Snapshot
+
+
+def drive(session: Session) -> None:
+    """Take a claimed run from where it stands to where a human, or nobody, is needed next.
+
+    Raises Stopped, LeaseLost, ProviderError and what is a bug; the worker's outermost catch deals with them.
+    """
+    run = session.run
+    _prepare(session)
+    environment = _set_up(session)
+    phase = run.state if run.state is not Status.PREPARING else Status(run.resume_to or Status.IMPLEMENTING)
+    if run.state is not phase:
+        session.move(phase, resume_to="")
+    while True:
+        if run.state is Status.IMPLEMENTING:
+            _implement(session, environment)
+        if run.state is Status.REVIEWING:
+            _review(session, environment)
+        if run.state not in (Status.IMPLEMENTING, Status.REVIEWING):
+            return
+
+
+def _prepare(session: Session) -> None:
+    """Put the tree where the run's last snapshot says it is."""
+    workspace, lease = session.place, session.lease
+    _end_leftovers(session)
+    if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
+        if not lease.took_over:
+            snapshots.align(workspace)
+        return
+    first = workspace.epoch == 0
+    workspace.epoch = lease.epoch
+    workspace.save(update_fields=["epoch"])
+    snapshots.prepare(workspace)
+    if first:
+        baseline = Snapshot.objects.get(workspace=workspace, number=0)
+        session.append(session.fact(Kind.SNAPSHOT, {"number": 0, "call_id": "", "tree": baseline.tree, "files": [], "file_count": 0, "hidden": []}))
+
+
+def _end_leftovers(session: Session) -> None:
+    """Kill what commands of a lost worker still run on this machine."""
+    for call in session.run.calls.filter(state="intent").exclude(process={})[:50]:
+        sandbox.end_leftover(call.process.get("pid", 0), call.process.get("start", 0))
+
+
+def _set_up(session: Session) -> Path | None:
+    """Run the repository's set-up commands (once per key); a failure stops the run in words."""
+    if not session.task.repository.setup:
+        return None
+    try:
+        return setup.ensure(session.place, lambda _: None, session.cancelled)
+    except setup.SetupFailed as error:
+        raise Stopped(Status.FAILED, f"Set-up failed: {error}") from error
+
+
+# --- implementer -----------------------------------------------------------------------------------
+
+
+def _implement(session: Session, environment: Path | None) -> None:
+    session.agent = Agent.IMPLEMENTER
+    talk = conversation.load(session.run, Agent.IMPLEMENTER)
+    ended = loop.work(bench.lay_out(session, environment), talk)
+    if ended.claim is not None:
+        session.move(Status.REVIEWING, "the implementer finished")
+    elif session.run.changed_files:
+        session.move(Status.AWAITING_HUMAN, f"{ended.reason} What it changed so far can be reviewed.")
+    else:
+        raise Stopped(Status.FAILED, f"{ended.reason} Nothing was changed.")
+
+
+# --- reviewer --------------------------------------------------------------------------------------
+
+
+def _review(session: Session, environment: Path | None) -> None:
+    session.agent = Agent.REVIEWER
+    talk = conversation.load(session.run, Agent.REVIEWER)
+    if not talk.turns:
+        text = prompting.review_request(session.run, _claim(session))
+        session.note(text, to=Agent.REVIEWER)
+        talk.tell(text)
+    ended = loop.work(bench.lay_out(session, environment), talk)
+    if ended.claim is None:
+        session.move(Status.AWAITING_HUMAN, f"The reviewer gave no verdict: {ended.reason}")
+        return
+    _judge(session, ended)
+
+
+def _claim(session: Session) -> dict[str, object] | None:
+    """Return what the implementer said when it last finished."""
+    event = session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool="finish_task").order_by("-seq").first()
+    return event.data.get("data") if event else None
+
+
+def _judge(session: Session, ended: Ended) -> None:
+    """Keep the verdict and move the run on by it, in one transaction."""
+    run, claim = session.run, ended.claim or {}
+    verdict = Verdict(str(claim["verdict"]))
+    with transaction.atomic():
+        review = Review.objects.create(
+            run=run,
+            round=run.round,
+            verdict=verdict,
+            score=claim.get("score"),
+            summary=claim.get("summary", ""),
+            findings=claim.get("findings", []),
+            snapshot=run.snapshot,
+        )
+        data = {
+            "review_id": review.pk,
+            "author": Agent.REVIEWER,
+            "by_human": False,
+            "verdict": verdict,
+            "score": review.score,
+            "summary": review.summary,
+            "findings": review.findings,
+            "snapshot": review.snapshot,
+            "unproven": [],
+        }
+        session.append(session.fact(Kind.REVIEW, data))
+        _go_on(session, verdict)
+
+
+def _go_on(session: Session, verdict: Verdict) -> None:
+    run = session.run
+    match verdict:
+        case Verdict.REQUEST_CHANGES if run.round < session.task.max_rounds:
+            session.move(Status.IMPLEMENTING, "the reviewer asked for changes", round=run.round + 1)
+        case Verdict.REQUEST_CHANGES:
+            session.move(Status.AWAITING_HUMAN, f"The reviewer asks for changes, and all {run.round} rounds are used.")
+        case Verdict.APPROVE:
+            session.move(Status.AWAITING_HUMAN, "The reviewer approved.")
+        case Verdict.REJECT:
+            session.move(Status.AWAITING_HUMAN, "The reviewer rejected the change.")

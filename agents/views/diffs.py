@@ -1,0 +1,405 @@
+"""The diff as the review page shows it: rows with syntax, word marks, who wrote a line, and the remarks at their lines."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString
+
+from workspaces import highlight, provenance, snapshots, words
+from workspaces.models import Snapshot, Workspace
+from workspaces.snapshots import FileChange, FileDiff, Hunk, Line
+
+LIMIT_BYTES = 400_000
+"""A larger file is shown without colours, gaps and writers."""
+LIMIT_ROWS = 1500
+"""Changed lines from which a file stays folded until it is asked for."""
+LIMIT_GAP = 2000
+
+LETTERS = {
+    "added": ("A", "a", "added"),
+    "modified": ("M", "m", "modified"),
+    "deleted": ("D", "d", "deleted"),
+    "renamed": ("R", "m", "renamed"),
+    "type": ("T", "m", "changed in type"),
+}
+_CSS = {" ": "ctx", "+": "add", "-": "del"}
+_KINDS = {"100644": "an ordinary file", "100755": "an executable file", "120000": "a symbolic link", "160000": "a submodule"}
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who made a snapshot: a step of an agent, or a human's revert."""
+
+    label: str
+    title: str
+    text: str = ""
+    step: int = 0
+    is_human: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark shown with the diff: a human's comment or an agent's finding."""
+
+    pk: int
+    author: str
+    body: str
+    path: str
+    line: int | None
+    side: str
+    snapshot: int
+    round: int = 0
+    severity: str = ""
+    suggestion: str = ""
+    is_mine: bool = False
+    is_open: bool = False
+    is_finding: bool = False
+    is_outdated: bool = False
+
+    @property
+    def tone(self) -> str:
+        return {"critical": "bad", "major": "bad", "minor": "warn"}.get(self.severity, "info")
+
+
+@dataclass
+class Row:
+    """One row of the table: a line, a hunk's head ("hunk"), or what lies between two hunks ("gap")."""
+
+    css: str
+    html: SafeString = SafeString("")
+    old: int | None = None
+    new: int | None = None
+    writer: Writer | None = None
+    is_first_of_writer: bool = False
+    no_newline: bool = False
+    notes: Sequence[Note] = ()
+    hunk: Hunk | None = None
+    hidden_lines: int = 0
+
+    @property
+    def anchor(self) -> str:
+        return f"n{self.new}" if self.new else f"o{self.old}"
+
+    @property
+    def comment_line(self) -> int:
+        """The line a comment on this hunk starts at when there is no script to choose another."""
+        assert self.hunk is not None
+        changed = next((line for line in self.hunk.lines if line.kind != " "), None)
+        return (changed.new or changed.old or 1) if changed else 1
+
+    @property
+    def comment_side(self) -> str:
+        assert self.hunk is not None
+        changed = next((line for line in self.hunk.lines if line.kind != " "), None)
+        return "old" if changed and changed.kind == "-" else "new"
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    """One changed file: always its head; its rows when they are asked for and not too many."""
+
+    change: FileChange
+    seen_as: str
+    """Changes when the file does, so that a file that was seen is new again."""
+    rows: Sequence[Row] = ()
+    notes: Sequence[Note] = ()
+    """Remarks on the file, or on lines that are not among the rows."""
+    writers: Sequence[Writer] = ()
+    why_empty: str = ""
+    """Why there are no rows, in a sentence; empty where rows could be loaded."""
+    is_loaded: bool = False
+    truncated: bool = False
+
+    @property
+    def id(self) -> str:
+        return file_id(self.change.path)
+
+    @property
+    def letter(self) -> str:
+        return LETTERS[self.change.status][0]
+
+    @property
+    def tone(self) -> str:
+        return LETTERS[self.change.status][1]
+
+    @property
+    def word(self) -> str:
+        return LETTERS[self.change.status][2]
+
+    @property
+    def query(self) -> str:
+        return urlencode({"file": self.change.path})
+
+    @property
+    def note_count(self) -> int:
+        return len(self.notes) + sum(len(row.notes) for row in self.rows)
+
+    @property
+    def facts(self) -> list[str]:
+        """What the lines do not show: the mode, what sort of file it is, that a rule of the run would hide it."""
+        return [*mode_words(self.change), *(["hidden by a rule this run added"] if self.change.hidden else [])]
+
+
+def file_id(path: str) -> str:
+    return f"f-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def mode_words(change: FileChange) -> list[str]:
+    """Return what happened to the mode, in words; nothing for an ordinary file that stayed one."""
+    old, new = change.old_mode, change.new_mode
+    if change.status == "added":
+        return [_KINDS[new]] if new in _KINDS and new != "100644" else []
+    if change.status == "deleted":
+        return [f"was {_KINDS[old]}"] if old in _KINDS and old != "100644" else []
+    match old, new:
+        case "100644", "100755":
+            return ["now executable"]
+        case "100755", "100644":
+            return ["no longer executable"]
+        case _ if old != new:
+            return [f"was {_KINDS.get(old, old)}, is {_KINDS.get(new, new)} now"]
+    return []
+
+
+@dataclass
+class Comparison:
+    """Two snapshots of a workspace, and all that is known of what lies between them."""
+
+    workspace: Workspace
+    start: int
+    end: int
+    chain: Sequence[Snapshot]
+    """All snapshots of the workspace that are known, by number."""
+    writers: dict[int, Writer]
+    notes: dict[str, list[Note]] = field(default_factory=dict)
+    """By path."""
+    _texts: dict[tuple[str, int], str | None] = field(default_factory=dict)
+
+    def show(self, change: FileChange, *, gaps: bool = False, whole: bool = False) -> ShownFile:
+        """Return the file with its rows; `gaps` also shows the lines between hunks, `whole` a long diff too."""
+        seen_as = f"{self.start}-{self.version(change, self.end)}"
+        notes = [note for path in _paths(change) for note in self.notes.get(path, [])]
+        if why := _why_no_rows(change):
+            return ShownFile(change, seen_as, notes=notes, why_empty=why, is_loaded=True)
+        if not whole and (change.additions or 0) + (change.deletions or 0) > LIMIT_ROWS:
+            return ShownFile(change, seen_as, notes=notes)
+        diff = snapshots.file_diff(self.workspace, change.path, self.start, self.end)
+        return self._rows(change, diff, notes, seen_as, gaps=gaps)
+
+    def folded(self, change: FileChange) -> ShownFile:
+        """Return the file without its rows; they are loaded on demand."""
+        notes = [note for path in _paths(change) for note in self.notes.get(path, [])]
+        return ShownFile(change, f"{self.start}-{self.version(change, self.end)}", notes=notes)
+
+    def _rows(
+        self, change: FileChange, diff: FileDiff, notes: list[Note], seen_as: str, *, gaps: bool
+    ) -> ShownFile:
+        drawn = _Drawing(self, change, diff)
+        rows = list(drawn.rows(gaps=gaps))
+        left = self._pin(change, rows, notes)
+        _group_writers(rows)
+        seen = {id(row.writer): row.writer for row in rows if row.writer}
+        why = "" if rows else "No line differs."
+        return ShownFile(change, seen_as, rows, left, list(seen.values()), why, is_loaded=True, truncated=diff.truncated)
+
+    def _pin(self, change: FileChange, rows: list[Row], notes: list[Note]) -> list[Note]:
+        """Put each note at its row and return those that have none here."""
+        places: dict[tuple[str, int], Row] = {}
+        for row in rows:
+            if row.old:
+                places[("old", row.old)] = row
+            if row.new:
+                places[("new", row.new)] = row
+        left = []
+        for note in notes:
+            line = self._line_now(change, note)
+            row = places.get((note.side, line)) if line else None
+            if row is None:
+                left.append(note)
+            else:
+                row.notes = [*row.notes, note]
+        return left
+
+    def _line_now(self, change: FileChange, note: Note) -> int | None:
+        """Return where the line that a note is about is today; None if it is gone, or not on this comparison."""
+        if note.line is None or (note.side == "old" and self.start != 0):
+            return None
+        then, now = self.version(change, note.snapshot), self.version(change, self.end)
+        if note.side == "old" or then == now:
+            return note.line
+        before, after = self.text(change, then), self.text(change, now)
+        if before is None or after is None or then > now:
+            return None
+        return provenance.follow(note.line, before.split("\n"), after.split("\n"))
+
+    # --- versions of a file ----------------------------------------------------------------------
+
+    def touching(self, change: FileChange) -> list[int]:
+        """Return the numbers of the snapshots that changed the file, of those that are not cut off."""
+        paths = _paths(change)
+        return [each.number for each in self.chain if each.number and _touches(each, paths)]
+
+    def version(self, change: FileChange, number: int) -> int:
+        """Return the snapshot that made the file what it was at `number`."""
+        return max((each for each in self.touching(change) if each <= number), default=0)
+
+    def text(self, change: FileChange, number: int) -> str | None:
+        """Return the file's text at a snapshot, "" where it did not exist, None where it is no text or too large."""
+        for path in _paths(change):
+            text = self._read(path, number)
+            if text != "":
+                return text
+        return ""
+
+    def _read(self, path: str, number: int) -> str | None:
+        if (path, number) not in self._texts:
+            self._texts[path, number] = _text_at(self.workspace, path, number)
+        return self._texts[path, number]
+
+    def blame(self, change: FileChange) -> provenance.Blame:
+        """Return who wrote what between the two snapshots; empty where a version can't be compared."""
+        numbers = [self.version(change, self.start), *(n for n in self.touching(change) if self.start < n <= self.end)]
+        if len(numbers) > provenance.LIMIT_VERSIONS:
+            return provenance.Blame()
+        versions = []
+        for number in numbers:
+            text = self.text(change, number)
+            if text is None:
+                return provenance.Blame()
+            versions.append((number, text.split("\n")))
+        return provenance.blame(versions)
+
+
+def _paths(change: FileChange) -> tuple[str, ...]:
+    return (change.path, change.old_path) if change.old_path and change.old_path != change.path else (change.path,)
+
+
+def _touches(snapshot: Snapshot, paths: tuple[str, ...]) -> bool:
+    return snapshot.file_count > len(snapshot.files) or any(each.get("path") in paths for each in snapshot.files)
+
+
+def _text_at(workspace: Workspace, path: str, number: int) -> str | None:
+    try:
+        blob = snapshots.read(workspace, path, number, limit_bytes=LIMIT_BYTES)
+    except FileNotFoundError:
+        return ""
+    if blob.truncated or b"\0" in blob.data[:8000]:
+        return None
+    return blob.data.decode("utf-8", "replace")
+
+
+def _why_no_rows(change: FileChange) -> str:
+    if change.old_mode == "160000" or change.new_mode == "160000":
+        return "A submodule: Sakura records which commit it points to and nothing inside it."
+    if change.binary:
+        return "A binary file: only its size is shown."
+    if not change.additions and not change.deletions:
+        return {
+            "renamed": "Only the name changed; the bytes are the same.",
+            "added": "An empty file.",
+            "deleted": "It was an empty file.",
+        }.get(change.status, "The bytes are the same; only the mode changed.")
+    return ""
+
+
+def _group_writers(rows: list[Row]) -> None:
+    """Let the first row of a block name its writer; the others only carry its bar."""
+    before: Writer | None = None
+    for row in rows:
+        row.is_first_of_writer = row.writer is not None and row.writer is not before
+        before = row.writer
+
+
+class _Drawing:
+    """Draws the rows of one file: what it needs of both versions is made once, when it is first used."""
+
+    def __init__(self, comparison: Comparison, change: FileChange, diff: FileDiff) -> None:
+        self.comparison, self.change, self.diff = comparison, change, diff
+
+    def rows(self, *, gaps: bool) -> Iterator[Row]:
+        old, new = 1, 1
+        for hunk in self.diff.hunks:
+            yield from self._gap(old, new, _first(hunk.new_start, hunk.new_lines), gaps=gaps)
+            yield Row("hunk", hunk=hunk)
+            yield from self._hunk(hunk)
+            old, new = _after(hunk.old_start, hunk.old_lines), _after(hunk.new_start, hunk.new_lines)
+        if self.diff.hunks and not self.diff.truncated and self._new_html:
+            yield from self._gap(old, new, len(self._new_html) + 1, gaps=gaps)
+
+    def _gap(self, old: int, new: int, until: int, *, gaps: bool) -> Iterator[Row]:
+        count = until - new
+        if count <= 0:
+            return
+        if not gaps or not self._new_html or count > LIMIT_GAP:
+            yield Row("gap", hidden_lines=count)
+            return
+        for index in range(count):
+            yield Row("ctx", self._new_html[new + index - 1], old + index, new + index)
+
+    def _hunk(self, hunk: Hunk) -> Iterator[Row]:
+        marks = _word_marks(hunk.lines)
+        for index, line in enumerate(hunk.lines):
+            html = highlight.marked(self._html(line), marks.get(index, ()))
+            yield Row(_CSS[line.kind], html, line.old, line.new, self._writer(line), no_newline=line.no_newline)
+
+    def _html(self, line: Line) -> SafeString:
+        number, source = (line.old, self._old_html) if line.kind == "-" else (line.new, self._new_html)
+        return source[number - 1] if number and number <= len(source) else highlight.plain(line.text)
+
+    def _writer(self, line: Line) -> Writer | None:
+        match line.kind:
+            case "+":
+                number = self._blame.writer(line.new)
+            case "-":
+                number = self._blame.remover(line.old)
+            case _:
+                return None
+        return self.comparison.writers.get(number)
+
+    @cached_property
+    def _blame(self) -> provenance.Blame:
+        return self.comparison.blame(self.change)
+
+    @cached_property
+    def _old_html(self) -> tuple[SafeString, ...]:
+        return self._lines(self.change.old_path or self.change.path, self.comparison.start)
+
+    @cached_property
+    def _new_html(self) -> tuple[SafeString, ...]:
+        return self._lines(self.change.path, self.comparison.end)
+
+    def _lines(self, name: str, number: int) -> tuple[SafeString, ...]:
+        text = self.comparison.text(self.change, self.comparison.version(self.change, number))
+        if not text:
+            return ()
+        lines = highlight.lines(name, text)
+        return lines[:-1] if text.endswith("\n") else lines
+
+
+def _first(start: int, count: int) -> int:
+    """Return the first line a hunk covers; git gives the line before where it covers none."""
+    return start if count else start + 1
+
+
+def _after(start: int, count: int) -> int:
+    return _first(start, count) + count
+
+
+def _word_marks(lines: Sequence[Line]) -> dict[int, words.Spans]:
+    marks: dict[int, words.Spans] = {}
+    for removed, added in words.pairs("".join(line.kind for line in lines)):
+        marks[removed], marks[added] = words.changed(lines[removed].text, lines[added].text)
+    return marks
+
+
+def counts(files: Sequence[FileChange]) -> dict[str, Any]:
+    """Return how many files there are and how many lines came and went."""
+    return {
+        "files": len(files),
+        "additions": sum(each.additions or 0 for each in files),
+        "deletions": sum(each.deletions or 0 for each in files),
+    }

@@ -1,0 +1,235 @@
+"""Claims runs, owns their threads, and is the outermost catch: what a run ends with is decided here."""
+
+import asyncio
+import errno
+import logging
+import threading
+import time
+import traceback
+from datetime import timedelta
+from typing import Any
+
+from channels.worker import Worker
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connections, transaction
+from django.db.models import Q
+from django.utils import timezone
+from redis import RedisError
+
+from agents import doorbell, lease, team
+from agents.events import LeaseLost, TranscriptFull
+from agents.lease import Renewer
+from agents.models import Control, Kind, Run, Status
+from agents.models.run import WORKING
+from agents.providers.base import ProviderError, Trouble
+from agents.session import Session, Stopped
+from workspaces import snapshots, sources
+from workspaces.models import Repository
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+DRAIN_S = 20.0
+MIRRORS_AT_ONCE = 2
+LAYER_FAULTS = (OSError, RuntimeError, ValueError, RedisError)
+
+
+class Supervisor(threading.Thread):
+    """Looks each second, and whenever its bell rings, for runs to claim and for words to the runs it holds."""
+
+    def __init__(self, concurrency: int) -> None:
+        super().__init__(name="supervisor", daemon=True)
+        self.bell = threading.Event()
+        self.stopping = threading.Event()
+        self.ticked_at = time.monotonic()
+        self._concurrency = concurrency
+        self._sessions: dict[threading.Thread, Session] = {}
+        self._mirrors: dict[threading.Thread, int] = {}
+        self._renewer = Renewer()
+
+    def run(self) -> None:
+        self._renewer.start()
+        while not self.stopping.is_set():
+            self._tick_safely()
+            self.bell.wait(POLL_S)
+            self.bell.clear()
+
+    def _tick_safely(self) -> None:
+        """A database that is away for a while must not end the worker; it is asked again in a second."""
+        try:
+            self._tick()
+            self.ticked_at = time.monotonic()
+        except DatabaseError:
+            log.exception("The database could not be asked; trying again")
+        finally:
+            close_old_connections()
+
+    def _tick(self) -> None:
+        self._sessions = {thread: session for thread, session in self._sessions.items() if thread.is_alive()}
+        self._mirrors = {thread: pk for thread, pk in self._mirrors.items() if thread.is_alive()}
+        self._pass_on_words()
+        while len(self._sessions) < self._concurrency and (held := lease.claim()):
+            self._start(held)
+        while len(self._mirrors) < MIRRORS_AT_ONCE and (repository := _claim_repository()):
+            self._start_mirror(repository)
+
+    def _start(self, held: lease.Lease) -> None:
+        session = Session(held)
+        thread = threading.Thread(target=work, args=(session,), name=f"run-{held.run_id}", daemon=True)
+        self._sessions[thread] = session
+        thread.start()
+
+    def _start_mirror(self, repository: Repository) -> None:
+        thread = threading.Thread(target=_mirror, args=(repository.pk,), name=f"mirror-{repository.pk}", daemon=True)
+        self._mirrors[thread] = repository.pk
+        thread.start()
+
+    def _pass_on_words(self) -> None:
+        """Set the events of the held runs by what humans asked for, and by leases that are gone."""
+        held = {session.lease.run_id: session for session in self._sessions.values()}
+        if not held:
+            return
+        words = Control.objects.filter(run__in=held, taken_at=None).exclude(verb=Control.Verb.STEER)
+        for run_id, verb in words.values_list("run_id", "verb")[:500]:
+            if verb == Control.Verb.CANCEL:
+                held[run_id].cancelled.set()
+            held[run_id].interrupt.set()
+        ours = Q(lease_owner=lease.owner(), status__in=WORKING)
+        kept = dict(Run.objects.filter(ours, pk__in=held).values_list("pk", "lease_epoch"))
+        for run_id, session in held.items():
+            if kept.get(run_id) != session.lease.epoch or self._renewer.is_late:
+                session.cancelled.set()
+                session.interrupt.set()
+
+    def drain(self, grace_s: float = DRAIN_S) -> None:
+        """Stop claiming, let steps finish for a while, then end what still runs. Returns when all threads are done."""
+        self.stopping.set()
+        self.bell.set()
+        for session in list(self._sessions.values()):
+            session.draining.set()
+            session.interrupt.set()
+        deadline = time.monotonic() + grace_s
+        for thread in list(self._sessions):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for session in list(self._sessions.values()):
+            session.cancelled.set()
+        for thread in list(self._sessions):
+            thread.join(5)
+        self._renewer.stop()
+
+
+def _claim_repository() -> Repository | None:
+    """Take a repository that waits to be mirrored, or whose mirroring was cut off by a crash."""
+    now = timezone.now()
+    waits = Q(claimed_until=None) | Q(claimed_until__lt=now)
+    for repository in Repository.objects.filter(waits, status=Repository.Status.MIRRORING).order_by("pk")[:5]:
+        row = Repository.objects.filter(waits, pk=repository.pk, status=Repository.Status.MIRRORING)
+        if row.update(claimed_until=now + timedelta(seconds=60)):
+            return repository
+    return None
+
+
+def _mirror(repository_id: int) -> None:
+    try:
+        sources.mirror(repository_id)
+    finally:
+        connections.close_all()
+
+
+# --- one run ---------------------------------------------------------------------------------------
+
+
+def work(session: Session) -> None:
+    """Work on a claimed run until it leaves our hands. Nothing that happens in it goes further than here."""
+    try:
+        team.drive(session)
+    except LeaseLost as lost:
+        log.info("Gave up %s: another holds it now", lost)
+    except Stopped as stopped:
+        _end(session, stopped.to, stopped.reason)
+    except ProviderError as error:
+        to = Status.NEEDS_ATTENTION if error.trouble is Trouble.CONTEXT_FULL else Status.FAILED
+        _end(session, to, error.sentence)
+    except TranscriptFull as full:
+        _end(session, Status.NEEDS_ATTENTION, str(full))
+    except Exception as error:  # the outermost catch: a bug fails the run, with its reason, and not the server
+        log.exception("Run %s failed", session.run.pk)
+        _fail(session, error)
+    finally:
+        connections.close_all()
+
+
+def _end(session: Session, to: Status, reason: str) -> None:
+    """Move the run to where it stops; it goes on from its phase when it is queued again."""
+    run = session.run
+    phase = run.status if run.state in (Status.IMPLEMENTING, Status.REVIEWING) else run.resume_to
+    try:
+        session.move(to, reason, resume_to=phase)
+        if to in (Status.CANCELLED, Status.FAILED):
+            snapshots.pack(session.task.repository)
+    except LeaseLost:
+        log.info("Run %s had left our hands before it could move to %s", run.pk, to)
+
+
+def _fail(session: Session, error: Exception) -> None:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _end(session, Status.PAUSED, "The disk is full. Make room, then resume; nothing that was done is lost.")
+        return
+    detail = "".join(traceback.format_exception(error))[-8000:]
+    sentence = f"A fault in Sakura ended the run: {type(error).__name__}: {str(error)[:500]}"
+    try:
+        with transaction.atomic():
+            session.append(session.fact(Kind.ERROR, {"code": "INTERNAL_ERROR", "message": sentence, "detail": detail}))
+            _end(session, Status.FAILED, sentence)
+    except LeaseLost:
+        log.info("Run %s had left our hands before it could fail", session.run.pk)
+
+
+# --- the process -----------------------------------------------------------------------------------
+
+_supervisor: Supervisor | None = None
+
+
+def supervisor() -> Supervisor | None:
+    """Return the supervisor of this process, if it is a worker."""
+    return _supervisor
+
+
+def start() -> Supervisor:
+    """Start this process's supervisor."""
+    global _supervisor
+    _supervisor = Supervisor(settings.SAKURA_CONCURRENCY)
+    _supervisor.start()
+    return _supervisor
+
+
+class AgentWorker(Worker):  # type: ignore[misc] # channels has no types
+    """A Channels worker on the channel `agents`: a message rings the supervisor's bell, whose poll backs it."""
+
+    async def handle(self) -> None:
+        """Listen until drained; a layer that fails is listened to again, and meanwhile the poll does."""
+        loop = asyncio.get_running_loop()
+        doorbell.use_loop(loop)
+        supervisor = start()
+        while not supervisor.stopping.is_set():
+            try:
+                await super().handle()
+            except LAYER_FAULTS:
+                log.exception("The channel layer failed; listening again in a second")
+                await asyncio.sleep(1)
+
+
+async def stop() -> None:
+    """Drain this process's supervisor without blocking the loop."""
+    if _supervisor is not None:
+        await asyncio.get_running_loop().run_in_executor(None, _supervisor.drain)
+
+
+class Bell:
+    """The ASGI application of the channel `agents`: any message rings."""
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "wake" and _supervisor is not None:
+                _supervisor.bell.set()

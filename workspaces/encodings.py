@@ -1,0 +1,106 @@
+"""Which encoding a file's bytes are in, and how new text goes back into the same: bytes that nobody edited never change."""
+
+import codecs
+from dataclasses import dataclass
+
+from charset_normalizer import from_bytes
+
+from workspaces import lines
+from workspaces.paths import WorkspaceError
+
+DETECT_LIMIT_BYTES = 1_000_000
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MAGIC = {
+    b"%PDF-": "a PDF",
+    b"\x89PNG\r\n": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF87a": "a GIF image",
+    b"GIF89a": "a GIF image",
+    b"PK\x03\x04": "a ZIP archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x7fELF": "a program",
+}
+_TEXT_CONTROLS = frozenset("\t\n\r\f\v\b\x1b\x1a\x1c\x1d\x1e\x1f\x7f\x85")
+
+
+class EncodingError(WorkspaceError):
+    """BINARY_FILE or UNSUPPORTED_ENCODING."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A file as text. `guessed`: nothing in the file says its encoding, so only ASCII may be added to it."""
+
+    text: str
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    guessed: bool = False
+
+    @property
+    def newline(self) -> str:
+        return lines.newline_style(self.text)
+
+    def encode(self, text: str, name: str, *, before: str | None = None) -> bytes:
+        """Return the bytes of another text for the same file. `before`: the text it is made from, to know what is new."""
+        if self.guessed:
+            known = set(self.text if before is None else before)
+            new = next((c for c in text if ord(c) > 127 and c not in known), None)
+            if new is not None:
+                raise EncodingError(
+                    "UNSUPPORTED_ENCODING",
+                    f"{name} seems to be {self.encoding}, which is a guess, so only ASCII text can be added, not {new!r}.",
+                )
+        try:
+            return self.bom + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise EncodingError(
+                "UNSUPPORTED_ENCODING",
+                f"{name} is {self.encoding}, which can't hold {error.object[error.start]!r}; write that character in another way.",
+            ) from None
+
+
+def decode(data: bytes, name: str) -> Decoded:
+    """Return the bytes of a file as text. Raises EncodingError."""
+    for magic, what in _MAGIC.items():
+        if data.startswith(magic):
+            raise EncodingError("BINARY_FILE", f"{name} is {what}, not text ({len(data)} bytes).")
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) and len(data) % 4 == 0:
+        raise EncodingError("UNSUPPORTED_ENCODING", f"{name} is UTF-32; convert it with a command first.")
+    bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", "utf-8"))
+    if encoding == "utf-8" and b"\0" in data:
+        raise EncodingError("BINARY_FILE", f"{name} holds NUL bytes, so it is no text ({len(data)} bytes).")
+    try:
+        text = data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError:
+        if bom:
+            raise EncodingError(
+                "UNSUPPORTED_ENCODING", f"{name} says it is {encoding}, but its bytes are not."
+            ) from None
+        return _guess(data, name)
+    if "\0" in text:
+        raise EncodingError("BINARY_FILE", f"{name} holds NUL characters, so it is no text ({len(data)} bytes).")
+    return Decoded(text, encoding, bom)
+
+
+def _guess(data: bytes, name: str) -> Decoded:
+    """Detect an encoding; it holds only if the bytes come back the same."""
+    if len(data) > DETECT_LIMIT_BYTES:
+        raise EncodingError(
+            "UNSUPPORTED_ENCODING", f"{name} is not UTF-8 and too large ({len(data)} bytes) to guess its encoding."
+        )
+    best = from_bytes(data).best()
+    text = str(best) if best else ""
+    if best is None or _encoded(text, best.encoding) != data:
+        raise EncodingError(
+            "UNSUPPORTED_ENCODING", f"{name} is not UTF-8 and its encoding can't be told; use a command."
+        )
+    if any(ord(c) < 32 and c not in _TEXT_CONTROLS for c in text):
+        raise EncodingError("BINARY_FILE", f"{name} holds control characters, so it is no text ({len(data)} bytes).")
+    return Decoded(text, best.encoding, guessed=True)
+
+
+def _encoded(text: str, encoding: str) -> bytes | None:
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        return None

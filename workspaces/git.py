@@ -1,0 +1,351 @@
+"""All of Sakura's git: GitPython's command layer with an environment, bounds and a process group of our own."""
+
+import io
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+
+import git.cmd
+from django.conf import settings
+
+from workspaces import credentials
+from workspaces.models import Repository
+
+OUTPUT_LIMIT = 256 * 1024 * 1024
+"""Bytes that one git may print."""
+ERROR_LIMIT = 64 * 1024
+"""Bytes of what git says on stderr that are kept; the end of it."""
+TICK_S = 0.25
+"""How often a waiting caller is asked whether to go on."""
+
+INHERITED = frozenset(
+    "PATH TMPDIR TZ SSH_AUTH_SOCK SSL_CERT_FILE SSL_CERT_DIR GIT_SSL_CAINFO CURL_CA_BUNDLE "
+    "http_proxy https_proxy no_proxy all_proxy HTTPS_PROXY NO_PROXY ALL_PROXY".split()
+)
+"""All that git sees of the server's environment."""
+
+SSH = "ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4 -oForwardAgent=no"
+
+CONFIG = """\
+[core]
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = false
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tautocrlf = false
+\tsymlinks = true
+\tfileMode = true
+\tlogAllRefUpdates = false
+\tprotectHFS = true
+\tprotectNTFS = true
+\talternateRefsCommand = true
+[init]
+\tdefaultBranch = main
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[submodule]
+\trecurse = false
+[fetch]
+\trecurseSubmodules = false
+\twriteCommitGraph = false
+[credential]
+\thelper =
+[protocol]
+\tallow = never
+[protocol "https"]
+\tallow = always
+[protocol "ssh"]
+\tallow = always
+[protocol "file"]
+\tallow = always
+[advice]
+\tdetachedHead = false
+"""
+"""The whole of git's user configuration; there is no system one."""
+
+ATTRIBUTES = "* -text -filter -ident !diff -merge -working-tree-encoding -export-subst\n"
+"""Bytes are stored and written as they are. `!diff`, not `-diff`: the latter would call every file binary."""
+
+
+class GitError(Exception):
+    """A git that failed; the message is one sentence, `stderr` what git said, `args_shown` what was run."""
+
+    def __init__(self, message: str, *, stderr: str = "", args_shown: str = "") -> None:
+        super().__init__(message)
+        self.stderr = stderr
+        self.args_shown = args_shown
+
+
+class GitStopped(GitError):
+    """The caller's `stop` said so."""
+
+
+class GitTimeout(GitError):
+    """Git took longer than it may."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What ends a git before its own end. `on_error` gets each piece of stderr; `stop` is asked four times a second."""
+
+    timeout_s: float = 60
+    limit_bytes: int = OUTPUT_LIMIT
+    on_error: Callable[[bytes], None] | None = None
+    stop: Callable[[], bool] | None = None
+
+
+class Git:
+    """Runs git on one repository of ours, never on one whose configuration somebody else can write."""
+
+    def __init__(
+        self,
+        git_dir: Path | None,
+        *,
+        work_tree: Path | None = None,
+        index: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.git_dir = git_dir
+        self._folder = work_tree or git_dir or Path("/")
+        places = {"GIT_DIR": git_dir, "GIT_WORK_TREE": work_tree, "GIT_INDEX_FILE": index}
+        self._env = environment() | {name: str(path) for name, path in places.items() if path} | dict(env or {})
+
+    def run(
+        self,
+        *args: str,
+        input: bytes | None = None,
+        timeout_s: float = 60,
+        ok: tuple[int, ...] = (0,),
+        limit_bytes: int = OUTPUT_LIMIT,
+    ) -> bytes:
+        """Run git and return what it printed. Raises GitError when it ends with a code that is not `ok`."""
+        return self.run_within(Bounds(timeout_s, limit_bytes), *args, input=input, ok=ok)
+
+    def run_within(self, bounds: Bounds, *args: str, input: bytes | None = None, ok: tuple[int, ...] = (0,)) -> bytes:
+        """Like `run`, with bounds of its own. Raises GitTimeout and GitStopped, with the process group gone."""
+        shown = " ".join(("git", *args))[:300]
+        process = self._start(args, piped=input is not None)
+        talk = _Talk(process, input, bounds)
+        try:
+            talk.carry_on()
+        except GitError as error:
+            error.stderr, error.args_shown = talk.stderr, shown
+            raise
+        finally:
+            _end(process)
+        if process.returncode not in ok:
+            message = f"git {args[0]} failed: {_last_line(talk.stderr) or f'exit code {process.returncode}'}"
+            raise GitError(message, stderr=talk.stderr, args_shown=shown)
+        return bytes(talk.out)
+
+    def text(self, *args: str, timeout_s: float = 60, ok: tuple[int, ...] = (0,)) -> str:
+        """Run git and return its output as text without the final newline."""
+        return self.run(*args, timeout_s=timeout_s, ok=ok).decode(errors="surrogateescape").rstrip("\n")
+
+    def _start(self, args: tuple[str, ...], *, piped: bool) -> "subprocess.Popen[bytes]":
+        # GitPython hands its child the whole environment of the server, so `env` takes away all but the allow-list.
+        kept = INHERITED | self._env.keys()
+        unset = [word for name in os.environ if name not in kept for word in ("-u", name)]
+        handle = git.cmd.Git(self._folder).execute(
+            ["env", *unset, "git", *args],
+            env=self._env,
+            as_process=True,
+            istream=subprocess.PIPE if piped else None,
+            start_new_session=True,
+        )
+        process = handle.proc
+        assert process is not None
+        handle.proc = None  # ours from here; GitPython would end only the first process of the group
+        return process
+
+
+class _Talk:
+    """Feeds a process, takes what it says within the bounds, and watches the clock."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", data: bytes | None, bounds: Bounds) -> None:
+        self.out = bytearray()
+        self._said = bytearray()
+        self._left = memoryview(data or b"")
+        self._process = process
+        self._bounds = bounds
+        self._deadline = time.monotonic() + bounds.timeout_s
+
+    @property
+    def stderr(self) -> str:
+        return self._said.decode(errors="replace")
+
+    def carry_on(self) -> None:
+        """Talk until the process has ended. Raises GitTimeout, GitStopped or GitError (too much output)."""
+        with selectors.DefaultSelector() as waiting:
+            self._listen(waiting)
+            while waiting.get_map():
+                for key, _ in waiting.select(TICK_S):
+                    if not key.data():
+                        waiting.unregister(key.fileobj)
+                        _close(key.fileobj)
+                self._check()
+        while True:
+            try:
+                self._process.wait(TICK_S)
+                return
+            except subprocess.TimeoutExpired:
+                self._check()
+
+    def _listen(self, waiting: selectors.BaseSelector) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        waiting.register(self._process.stdout, selectors.EVENT_READ, self._take)
+        waiting.register(self._process.stderr, selectors.EVENT_READ, self._note)
+        if self._process.stdin is not None:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            waiting.register(self._process.stdin, selectors.EVENT_WRITE, self._feed)
+
+    def _take(self) -> bool:
+        assert self._process.stdout is not None
+        piece = os.read(self._process.stdout.fileno(), 1 << 18)
+        self.out += piece
+        if len(self.out) > self._bounds.limit_bytes:
+            raise GitError(f"git printed more than {self._bounds.limit_bytes:,} bytes and was ended.")
+        return bool(piece)
+
+    def _note(self) -> bool:
+        assert self._process.stderr is not None
+        piece = os.read(self._process.stderr.fileno(), 1 << 16)
+        self._said += piece
+        del self._said[:-ERROR_LIMIT]
+        if piece and self._bounds.on_error is not None:
+            self._bounds.on_error(piece)
+        return bool(piece)
+
+    def _feed(self) -> bool:
+        assert self._process.stdin is not None
+        try:
+            self._left = self._left[os.write(self._process.stdin.fileno(), self._left[: 1 << 16]) :]
+        except BrokenPipeError:
+            return False  # its exit code tells the rest
+        return bool(self._left)
+
+    def _check(self) -> None:
+        if self._bounds.stop is not None and self._bounds.stop():
+            raise GitStopped("git was stopped.")
+        if time.monotonic() > self._deadline:
+            raise GitTimeout(f"git took longer than {self._bounds.timeout_s:g} seconds and was ended.")
+
+
+def _close(pipe: object) -> None:
+    assert isinstance(pipe, io.IOBase)
+    with suppress(BrokenPipeError):
+        pipe.close()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Make sure that nothing of the process group is left (ssh and git's own helpers are in it)."""
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            _close(pipe)
+
+
+def _last_line(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.replace("\r", "\n").split("\n") if line.strip()]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
+    return (telling or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")[:500]
+
+
+# --- environment -------------------------------------------------------------------------------------
+
+
+def environment() -> dict[str, str]:
+    """Return what every git of ours is told: our configuration, no prompt, no pager, no user's home."""
+    folder = Path(settings.SAKURA_DATA_DIR) / "git"
+    return _told(folder, keep(folder / "config", CONFIG))
+
+
+def source_env(repository: Repository) -> dict[str, str]:
+    """Return what git is told when it talks to the repository's source: also ssh without prompts, and the credential.
+
+    The credential goes into the environment of git alone, never into a command line or a URL.
+    """
+    config = keep(repository.folder / "gitconfig", CONFIG + "[safe]\n\tdirectory = *\n")
+    told = _told(Path(settings.SAKURA_DATA_DIR) / "git", config) | {"GIT_SSH_COMMAND": SSH}
+    if repository.credential and repository.source.startswith("https://"):
+        told |= credentials.header(repository.source, bytes(repository.credential))
+    return told
+
+
+def _told(home: Path, config: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "LANGUAGE": "C",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(config),
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "false",
+        "GIT_AUTHOR_NAME": "Sakura",
+        "GIT_AUTHOR_EMAIL": "sakura@sakura.invalid",
+        "GIT_COMMITTER_NAME": "Sakura",
+        "GIT_COMMITTER_EMAIL": "sakura@sakura.invalid",
+    }
+
+
+def keep(path: Path, text: str) -> Path:
+    """Make sure that the file at `path`, in a folder of ours, holds this text; it is replaced whole."""
+    try:
+        if path.read_text(encoding="utf-8") == text:
+            return path
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o644)
+    os.replace(temporary, path)
+    return path
+
+
+def make_bare(folder: Path) -> Git:
+    """Make an empty bare repository of ours at `folder`, if there is none, and return it."""
+    if not (folder / "HEAD").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        Git(None).run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--", str(folder))
+    keep(folder / "info" / "attributes", ATTRIBUTES)
+    return Git(folder)
+
+
+@contextmanager
+def locked(path: Path, timeout_s: float) -> Iterator[None]:
+    """Hold the lock file at `path`. Raises TimeoutError when somebody else has it for longer than `timeout_s`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + timeout_s
+    with open(path, "ab") as file:
+        while True:
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{path.name} is held by somebody else") from None
+                time.sleep(0.05)
+        yield

@@ -1,0 +1,215 @@
+"""The bubblewrap line: what a command sees, in the order of mounting, and what it may use."""
+
+import os
+import resource
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from workspaces.sandbox import environment, layers, seccomp
+from workspaces.sandbox.identity import barrier, is_root
+from workspaces.sandbox.launch import Launch
+from workspaces.sandbox.place import Limits, Place
+
+OBJECTS = "/sakura/objects"
+SOCKET = "/sakura/proxy.sock"
+FORWARDER = "/sakura/forwarder.py"
+PRLIMIT = "/usr/bin/prlimit"
+BASH = "/bin/bash"
+
+NAMESPACES = (
+    "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --disable-userns "
+    "--uid 1000 --gid 1000 --hostname sandbox --die-with-parent --new-session --cap-drop ALL"
+).split()
+SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+TAKEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc", "/dev", environment.TREE, environment.HOME, "/sakura"))
+"""Where the tree's real path can't be shown, since something else is mounted there."""
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What the probe found to work: the program, the made-up /etc, whether overlays are given, a Python inside."""
+
+    bwrap: str
+    etc: Path
+    overlay: bool = True
+    python: str = ""
+
+
+@dataclass(frozen=True)
+class Door:
+    """The proxy's socket on the host, through which alone the network is reached."""
+
+    socket: Path
+    hosts: tuple[str, ...]
+
+
+def confined(wall: Wall, command: str, place: Place, limits: Limits, held: ExitStack, door: Door | None = None) -> Launch:
+    """Return how to start `command` under bash in the sandbox; what must be closed afterwards is put into `held`."""
+    notes: list[str] = []
+    reading, writing = os.pipe()
+    held.callback(os.close, reading)
+    descriptors = _Descriptors(held)
+    status = descriptors.keep(writing)
+    line = [*NAMESPACES, *_system(wall, place.uid, notes), *_kernel(limits)]
+    line += ["--bind", str(place.home), environment.HOME]
+    line += layers.tree_mounts(place, held, overlay=wall.overlay, notes=notes)
+    line += layers.made_mounts(place, held, overlay=wall.overlay, notes=notes)
+    line += _real_path(place) + _hidden(place, descriptors)
+    line += ["--ro-bind", str(place.objects), OBJECTS] if place.objects else []
+    line += _door(door, descriptors) if door else []
+    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", environment.TREE]
+    line += ["--seccomp", str(descriptors.file(seccomp.program())), "--json-status-fd", str(status)]
+    args = descriptors.file(b"\0".join(os.fsencode(word) for word in line))
+    forwarder = [wall.python, "-IS", FORWARDER] if door else []
+    return Launch(
+        argv=[wall.bwrap, "--args", str(args), "--", *_limited(limits), *forwarder, BASH, "-c", command],
+        env=environment.clean(layers.Made.read(place.environment).tree, proxied=door is not None),
+        cwd=Path("/"),
+        uid=place.uid,
+        fds=tuple(descriptors.all),
+        release=descriptors.close,
+        status=reading,
+        applied=_applied(wall, place, limits, door, notes),
+    )
+
+
+def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, notes: list[str]) -> dict[str, object]:
+    return {
+        "level": "full",
+        "bwrap": wall.bwrap,
+        "uid": os.geteuid() if place.uid is None else place.uid,
+        "network": list(door.hosts) if door else [],
+        "limits": asdict(limits),
+        "mode": str(place.mode),
+        "notes": notes,
+    }
+
+
+class _Descriptors:
+    """The open files handed to bubblewrap; closed here once it has started, and at the latest by their holder."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self.all: list[int] = []
+        self._open: list[int] = []
+        held.callback(self.close)
+
+    def keep(self, descriptor: int) -> int:
+        self.all.append(descriptor)
+        self._open.append(descriptor)
+        return descriptor
+
+    def file(self, content: bytes) -> int:
+        descriptor = self.keep(os.memfd_create("sandbox", os.MFD_CLOEXEC))
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.pop())
+
+
+def _system(wall: Wall, uid: int | None, notes: list[str]) -> list[str]:
+    """Return the mounts of the system and of the operator's toolchains, all read-only."""
+    line = ["--ro-bind", "/usr", "/usr", "--ro-bind", str(wall.etc), "/etc"]
+    for name in SYSTEM_FOLDERS:
+        path = Path("/") / name
+        if path.is_symlink():
+            line += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            line += ["--ro-bind", str(path), str(path)]
+    for path in settings.SAKURA_TOOLCHAINS:
+        reason = toolchain_fault(path, uid)
+        if reason:
+            notes.append(reason)
+        else:
+            line += ["--ro-bind", str(path), str(path)]
+    return line
+
+
+def toolchain_fault(path: Path, uid: int | None) -> str:
+    """Return why a folder of SAKURA_TOOLCHAINS can't be mounted, or an empty word."""
+    if not path.is_dir():
+        return f"toolchain {path} is not mounted: there is no such folder"
+    stop = barrier(path, uid)
+    return f"toolchain {path} is not mounted: uid {uid} may not enter {stop}" if stop else ""
+
+
+def _kernel(limits: Limits) -> list[str]:
+    """Return the kernel's own file systems; /dev of bubblewrap is an unlimited tmpfs, hence the remount at the end."""
+    line = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    for path, size in (("/dev/shm", limits.shm_bytes), ("/tmp", limits.tmp_bytes)):  # noqa: S108  the sandbox's own
+        line += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
+    return [*line, "--dir", "/run", "--symlink", "/tmp", "/var/tmp"]
+
+
+def _real_path(place: Place) -> list[str]:
+    """Return the link that shows the tree at its path on the host too, so that messages agree."""
+    tree = place.tree.absolute()
+    if any(tree.is_relative_to(taken) for taken in TAKEN) or tree.is_relative_to(place.home):
+        return []
+    return ["--symlink", environment.TREE, str(tree)]
+
+
+def _hidden(place: Place, descriptors: _Descriptors) -> list[str]:
+    folders, files = layers.hidden_covers(place)
+    line: list[str] = []
+    for path in folders:
+        line += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for path in files:
+        line += ["--ro-bind-data", str(descriptors.file(b"")), path]
+    return line
+
+
+def _door(door: Door, descriptors: _Descriptors) -> list[str]:
+    script = (Path(__file__).parent / "forwarder.py").read_bytes()
+    return ["--ro-bind", str(door.socket), SOCKET, "--perms", "0444", "--file", str(descriptors.file(script)), FORWARDER]
+
+
+def _limited(limits: Limits) -> list[str]:
+    """Return prlimit's part; it runs inside, where the count of processes is the sandbox's own."""
+    wanted = {
+        "nproc": (resource.RLIMIT_NPROC, limits.processes),
+        "fsize": (resource.RLIMIT_FSIZE, limits.file_bytes),
+        "nofile": (resource.RLIMIT_NOFILE, limits.open_files),
+        "data": (resource.RLIMIT_DATA, limits.memory_bytes),
+        "core": (resource.RLIMIT_CORE, 0),
+        "memlock": (resource.RLIMIT_MEMLOCK, 8 * 1024**2),
+        "msgqueue": (resource.RLIMIT_MSGQUEUE, 800 * 1024),
+    }
+    parts = [f"--{name}={_at_most(kind, value)}" for name, (kind, value) in wanted.items()]
+    hard = _at_most(resource.RLIMIT_CPU, limits.cpu_s + 2)
+    return [PRLIMIT, *parts, f"--cpu={min(limits.cpu_s, hard)}:{hard}", "--"]
+
+
+def _at_most(kind: int, value: int) -> int:
+    """Return `value`, or the server's own hard limit where that is lower: it can't be raised."""
+    hard = resource.getrlimit(kind)[1]
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+
+def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launch:
+    """Return how to start `command` without any sandbox, as the operator asked for by SAKURA_SANDBOX=off."""
+    tree, home = str(place.tree), str(place.home)
+    env = environment.clean([], home=home, tree=tree) | {"SAKURA_COMMAND": marker}
+    uid = place.uid if is_root() else None
+    return Launch(
+        argv=[BASH, "-c", command],
+        env=env,
+        cwd=place.tree,
+        uid=uid,
+        marker=marker,
+        applied={
+            "level": "off",
+            "bwrap": "",
+            "uid": os.geteuid() if uid is None else uid,
+            "network": ["everything"],
+            "limits": {"timeout_s": limits.timeout_s, "output_bytes": limits.output_bytes},
+            "mode": "write",
+            "notes": ["there is no sandbox: SAKURA_SANDBOX=off"],
+        },
+    )
+

@@ -1,0 +1,24 @@
+"""What is needed to start one command, whether in the sandbox or (by the operator's wish) without it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Launch:
+    """An argument list with its clean environment, the descriptors to hand on, and what the wall is."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: Path
+    uid: int | None
+    fds: tuple[int, ...] = ()
+    status: int | None = None
+    """The reading end of bubblewrap's status pipe (its writing end is in `fds`); None without a sandbox."""
+    release: Callable[[], None] = lambda: None
+    """Close the descriptors here, once the process has them."""
+    marker: str = ""
+    """A word in the environment by which the processes of a command without a sandbox are found."""
+    applied: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,141 @@
+"""The filter on system calls: classic BPF for x86_64 and aarch64, built here so that it needs no library.
+
+Numbers are those of the kernel's own tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h);
+a test compares them with the headers of the machine.
+"""
+
+import errno
+import functools
+import platform
+import struct
+from dataclasses import dataclass
+
+DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
+    # mounts and namespaces
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    "open_by_handle_at": (304, 265),
+    # wide attack surface that no build needs
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "fanotify_init": (300, 262),
+    # keyrings
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # the machine itself
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "syslog": (103, 116),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+}
+WATCHED: dict[str, tuple[int, int]] = {
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "unshare": (272, 97),
+    "ioctl": (16, 29),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+}
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
+
+NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+NEW_TIME = 0x80  # in unshare only; in clone these bits are the signal
+TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+X32 = 0x40000000
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; arguments' low halves
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+
+
+class UnknownMachine(Exception):
+    """No filter is known for this machine's architecture."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One instruction: where to go when its test holds and when not, as a verdict or as steps to skip."""
+
+    code: int
+    value: int = 0
+    then: str | int = 0
+    otherwise: str | int = 0
+
+
+@functools.cache
+def program(machine: str = "") -> bytes:
+    """Return the filter as an array of struct sock_filter; what no step decides falls to the first verdict."""
+    machine = machine or platform.machine()
+    if machine not in ARCHITECTURES:
+        raise UnknownMachine(f"There is no system call filter for {machine}; use a machine with x86_64 or aarch64.")
+    steps = _steps(machine)
+    verdicts = {
+        "allow": _ALLOW,
+        "kill": _KILL,
+        "denied": _ERRNO | errno.EPERM,
+        "unknown": _ERRNO | errno.ENOSYS,
+        "family": _ERRNO | errno.EAFNOSUPPORT,
+    }
+    places = {name: len(steps) + offset for offset, name in enumerate(verdicts)}
+    code = [_pack(step, at, places) for at, step in enumerate(steps)]
+    return b"".join(code + [struct.pack("<HBBI", _RETURN, 0, 0, value) for value in verdicts.values()])
+
+
+def _pack(step: _Step, at: int, places: dict[str, int]) -> bytes:
+    skip = [way if isinstance(way, int) else places[way] - at - 1 for way in (step.then, step.otherwise)]
+    return struct.pack("<HBBI", step.code, *skip, step.value)
+
+
+def _steps(machine: str) -> list[_Step]:
+    column = list(ARCHITECTURES).index(machine)
+    watched = {name: numbers[column] for name, numbers in WATCHED.items()}
+    steps = [_Step(_LOAD, _ARCHITECTURE), _Step(_EQUAL, ARCHITECTURES[machine], 0, "kill"), _Step(_LOAD, _NUMBER)]
+    if machine == "x86_64":
+        steps.append(_Step(_AT_LEAST, X32, "unknown"))
+    steps += [_Step(_EQUAL, number, "denied") for numbers in DENIED.values() if (number := numbers[column]) is not None]
+    steps.append(_Step(_EQUAL, watched["clone3"], "unknown"))
+    steps += _when(watched["clone"], _FIRST, [_Step(_ANY_BIT, NEW_NAMESPACES, "denied")])
+    steps += _when(watched["unshare"], _FIRST, [_Step(_ANY_BIT, NEW_NAMESPACES | NEW_TIME, "denied")])
+    steps += _when(watched["ioctl"], _SECOND, [_Step(_EQUAL, number, "denied") for number in TERMINAL_INJECTION])
+    *most, last = FAMILIES
+    families = [*(_Step(_EQUAL, family, "allow") for family in most), _Step(_EQUAL, last, "allow", "family")]
+    steps += _when(watched["socket"], _FIRST, families)
+    steps += _when(watched["socketpair"], _FIRST, families)
+    return steps
+
+
+def _when(number: int, argument: int, steps: list[_Step]) -> list[_Step]:
+    """Return steps that look at one argument where the call has this number, and else are skipped."""
+    passed = [_Step(_LOAD, argument), *steps, _Step(_LOAD, _NUMBER)]
+    return [_Step(_EQUAL, number, 0, len(passed)), *passed]

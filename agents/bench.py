@@ -7,11 +7,11 @@ from pathlib import Path
 
 from agents import policy, prompting
 from agents.journal import CallJournal
-from agents.models import Agent, Kind
+from agents.models import Agent, Kind, Status
 from agents.providers import models as registry
 from agents.providers.base import Call, Provider
 from agents.providers.models import ModelInfo
-from agents.session import Session
+from agents.session import Session, Stopped
 from agents.streams import OpenStream
 from agents.tools import runner
 from agents.tools.base import Rules, Tool, ToolContext
@@ -87,6 +87,8 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
     """Return the bench of the session's present agent."""
     task, workspace, agent = session.task, session.place, session.agent
     model = registry.find(task.model)
+    if model is None:
+        raise Stopped(Status.FAILED, f"The model {task.model!r} is not configured any more; launch the task anew with another.")
     tools = runner.available(agent, task.toolset)
     report = sandbox.probe()
     return Bench(

@@ -64,7 +64,7 @@ _EFFECT_ICONS = {"READ": "eye", "WRITE": "pencil", "EXECUTE": "term", "NETWORK":
 
 
 def slug(call_id: str) -> str:
-    """Return a safe and stable DOM id for a call id, which is arbitrary text: itself, or a hash that no safe id equals."""
+    """Return a safe, stable DOM id for a call id, which is arbitrary text: itself, or a hash that no safe id equals."""
     if _SAFE_ID.fullmatch(call_id):
         return call_id
     return "-" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
@@ -233,8 +233,8 @@ class Card:
         return self._wanted() if self.is_error else []
 
     def _wanted(self) -> list[tuple[str, str]]:
-        old, new = (events.shown(self.input.get(name, "")) for name in ("old_string", "new_string"))
-        return [("-", line) for line in old.split("\n")[:40] if old] + [("+", line) for line in new.split("\n")[:40] if new]
+        sides = (("-", "old_string"), ("+", "new_string"))
+        return [(kind, line) for kind, name in sides for line in _lines(self.input.get(name))]
 
     @property
     def matches(self) -> list[dict[str, Any]]:
@@ -295,6 +295,10 @@ def get_body(tool: str) -> Any:
         except TemplateDoesNotExist:
             pass
     return get_template("agents/cards/_default.html")
+
+
+def _lines(value: Any) -> list[str]:
+    return clip(events.shown(value), 4000).split("\n")[:40] if value else []
 
 
 def _readable(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents import events
 from agents.models import CallState, Event, Kind, Run
-from workspaces.snapshots import FileChange
+from workspaces.diffs import FileChange
 
 LAST_COMMANDS = 50
 """How many of the last commands are looked at for a test run."""

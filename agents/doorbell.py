@@ -80,7 +80,7 @@ async def _round_trip(timeout_s: float) -> bool:
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "ping"})
         answer: dict[str, Any] = await layer.receive(channel)
-    return answer["type"] == "ping"
+    return bool(answer["type"] == "ping")
 
 
 def _send_group(group: str, message: dict[str, Any]) -> None:

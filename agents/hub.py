@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -58,7 +59,8 @@ T = TypeVar("T")
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function that uses the database in the pool of the live views, never in Django's one thread for all."""
-    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: _with_fresh_connection(function, *args, **kwargs))
+    call = partial(_with_fresh_connection, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_executor, call)
 
 
 def _with_fresh_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -142,7 +144,7 @@ class Feed:
 
 
 def read_batches(run: Run, after: int, formats: frozenset[Format]) -> list[Batch]:
-    """Return the next page of events past `after` as batches of at most 256 K characters (or one event). Two queries."""
+    """Return the next page of events past `after` as batches of at most 256 K characters, or one event."""
     rows = events.after(run.pk, after, PAGE_EVENTS)
     return [_encode(run, chunk, formats) for chunk in _chunks(rows)]
 
@@ -230,9 +232,11 @@ class Hub:
                     await asyncio.wait_for(self.bell.wait(), self.patience_s())
         finally:
             listener.cancel()
+            _forget(self)
             for feed in self.feeds:
                 feed.end()
             self.feeds.clear()
+            self.ready.set()
 
     async def _try_turn(self) -> None:
         try:
@@ -250,7 +254,9 @@ class Hub:
             except LAYER_ERRORS as error:
                 pause = BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)]
                 failures += 1
-                log.warning("The layer failed %s (%r); it is asked again in %s s, polls go on.", self.group, error, pause)
+                log.warning(
+                    "The layer failed %s (%r); it is asked again in %s s, polls go on.", self.group, error, pause
+                )
                 await asyncio.sleep(pause)
 
     async def _hear(self) -> None:
@@ -259,16 +265,19 @@ class Hub:
         if layer is None:
             raise InvalidChannelLayerError("There is no channel layer.")
         channel = await layer.new_channel()
+        hour = asyncio.timeout(SUBSCRIBE_AGAIN_S)
         try:
             await layer.group_add(self.group, channel)
             self.bell.set()  # what was committed before the subscription rang nobody
-            async with asyncio.timeout(SUBSCRIBE_AGAIN_S):
+            async with hour:
                 while True:
                     self.heard(await layer.receive(channel))
         except TimeoutError:
-            pass
+            if not hour.expired():
+                raise
         finally:
-            await layer.group_discard(self.group, channel)
+            with suppress(*LAYER_ERRORS):
+                await layer.group_discard(self.group, channel)
 
 
 class RunHub(Hub):
@@ -289,7 +298,7 @@ class RunHub(Hub):
             super().heard(message)
 
     def patience_s(self) -> float:
-        return PANELS_S if self._panels_old else POLL_S
+        return PANELS_S if self._panels_old and Format.HTML in self._formats() else POLL_S
 
     async def turn(self) -> None:
         if self.cursor < 0:
@@ -351,7 +360,11 @@ async def join(hub: H, feed: Feed) -> H:
     kept: Any = hubs.setdefault(hub.group, hub)
     kept.feeds.add(feed)
     kept.start()
-    await kept.ready.wait()
+    try:
+        await kept.ready.wait()
+    except asyncio.CancelledError:
+        leave(kept, feed)
+        raise
     running: H = kept
     return running
 
@@ -361,9 +374,13 @@ def leave(hub: Hub, feed: Feed) -> None:
     hub.feeds.discard(feed)
     if not hub.feeds:
         hub.stop()
-        hubs = _hubs.get(asyncio.get_running_loop(), {})
-        if hubs.get(hub.group) is hub:
-            del hubs[hub.group]
+        _forget(hub)
+
+
+def _forget(hub: Hub) -> None:
+    hubs = _hubs.get(asyncio.get_running_loop(), {})
+    if hubs.get(hub.group) is hub:
+        del hubs[hub.group]
 
 
 def count() -> int:

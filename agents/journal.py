@@ -82,7 +82,7 @@ def finish(
     duration_ms: int,
     snapshot: Snapshot | None,
     state: CallState = CallState.DONE,
-    **run_changes: Any,
+    run_changes: dict[str, Any] | None = None,
 ) -> Event:
     """Commit the result: snapshot and tool_result events, the journal's row, what changed on the run; one transaction."""
     facts = [session.fact(Kind.SNAPSHOT, snapshot_data(snapshot), call.call_id)] if snapshot else []
@@ -165,5 +165,5 @@ def fingerprint(session: Session, path: str) -> str:
         real = paths.resolve(session.place.tree, path).real
         with real.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, paths.PathError):
+    except (OSError, paths.WorkspaceError):
         return ""

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -38,7 +39,7 @@ _readers = ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="reads")
 class Ended:
     """How an agent's turn of work ended: its FINISH call's claim, or the reason why there is none."""
 
-    claim: dict[str, object] | None
+    claim: dict[str, Any] | None
     reason: str = ""
 
 
@@ -234,16 +235,16 @@ def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
 
 def _prepare(bench: Bench, call: Call) -> _Ready:
     try:
-        return _Ready(call, runner.prepare(call, bench.tools), None)
+        return _Ready(call, runner.prepare(call, bench.tools, bench.place.tree), None)
     except ToolError as error:
-        return _Ready(call, None, runner.refused(error))
+        return _Ready(call, None, runner.failure(error))
 
 
 def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list[tuple[Call, Result]]:
     session = bench.session
     if not batch[0].is_read and not after_finish:
         session.check()
-    skipped = runner.refused(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
+    skipped = runner.failure(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
     recovered = [skipped or each.refusal or journal.recover(session, each.call) for each in batch]
     for each in batch:
         journal.begin(session, each.call, each.prepared)
@@ -271,7 +272,7 @@ def _finish(bench: Bench, call: Call, result: Result, duration_ms: int) -> None:
     """Take the snapshot that the call calls for, then commit the result with it."""
     session = bench.session
     snapshot = None
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
         snapshot = _snapshot(session, call, result.touched)
     if snapshot is not None:
@@ -287,7 +288,7 @@ def _finish(bench: Bench, call: Call, result: Result, duration_ms: int) -> None:
     state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
     with transaction.atomic():
         bench.reads.save()
-        journal.finish(session, call, result, duration_ms, snapshot, state, **changes)
+        journal.finish(session, call, result, duration_ms, snapshot, state, changes)
 
 
 def _snapshot(session: Session, call: Call, touched: tuple[str, ...] | None) -> Snapshot | None:

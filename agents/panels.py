@@ -214,7 +214,9 @@ _kept_lock = Lock()
 
 def _changes(run: Run) -> Changes:
     """Return what the run changed so far; git is asked once per pair of trees."""
-    ends = dict(Snapshot.objects.filter(workspace_id=run.pk, number__in=(0, run.snapshot)).values_list("number", "tree"))
+    ends = dict(
+        Snapshot.objects.filter(workspace_id=run.pk, number__in=(0, run.snapshot)).values_list("number", "tree")
+    )
     if len(ends) < 2:
         return Changes()
     key = (run.pk, ends[0], ends[run.snapshot])

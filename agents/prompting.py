@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from agents.models import Agent, Run
 from agents.tools.base import Tool
@@ -54,7 +55,7 @@ def guides(workspace: Workspace) -> list[str]:
     return found
 
 
-def review_request(run: Run, claim: dict[str, object] | None) -> str:
+def review_request(run: Run, claim: dict[str, Any] | None) -> str:
     """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
     changed = snapshots.changes(run.place)
     files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:200]]

@@ -13,7 +13,9 @@ from agents import doorbell, events
 from agents.access import refusal
 from agents.control import Refused
 from agents.events import Fact
+from agents.journal import snapshot_data
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
+from agents.models.run import WORKING
 from workspaces import snapshots
 from workspaces.models import Snapshot
 from workspaces.sources import SourceError
@@ -21,6 +23,9 @@ from workspaces.sources import SourceError
 LIMIT_BODY = 20_000
 LIMIT_COMMENTS = 500
 """Comments that may be open on one run."""
+
+REVERTIBLE = frozenset(Status) - WORKING - {Status.APPROVED, Status.REJECTED}
+"""Where files may be put back: nobody holds the run, and no verdict named its tree."""
 
 _DID = {
     Verdict.APPROVE: "approved this run",
@@ -237,7 +242,10 @@ def _commit(run: Run, user: User, summary: str) -> dict[str, str]:
     if trees.get(0) == trees.get(run.snapshot):
         raise Refused("NO_CHANGES", "No file differs from the baseline; request changes, or reject the run.")
     branch = _free_branch(run)
-    commit = snapshots.commit_branch(run.place, branch, _message(run, user, summary), *_author(user))
+    try:
+        commit = snapshots.commit_branch(run.place, branch, _message(run, user, summary), *_author(user))
+    except SourceError as error:
+        raise Refused(error.code, f"The commit could not be made: {error}") from error
     return {"branch": branch, "commit": commit}
 
 
@@ -286,11 +294,8 @@ def revert(
 def _must_be_revertible(run: Run) -> None:
     if run.is_held:
         raise Refused("HELD", f"An agent is at work (“{run.state.label}”). Pause the run first, then revert.")
-    if run.state in (Status.APPROVED, Status.REJECTED):
-        raise Refused(
-            "FINAL",
-            f"The run is “{run.state.label}”: what was judged stays as it was. Start a new task from its branch.",
-        )
+    if run.state not in REVERTIBLE:
+        raise Refused("FINAL", f"The run is “{run.state.label}”: what was judged stays. Start a new task instead.")
 
 
 def _put_back(
@@ -300,6 +305,8 @@ def _put_back(
         return snapshots.revert(run.place, path, to, hunks, dry_run, author=name(user))
     except snapshots.RevertError as error:
         raise Refused(error.code, error.message, 404 if error.code in ("NOT_FOUND", "NO_BASELINE") else 409) from error
+    except snapshots.StoreError as error:
+        raise Refused("TOO_LATE", str(error)) from error
 
 
 def _count_changes(run: Run, snapshot: Snapshot) -> None:
@@ -316,14 +323,6 @@ def _count_changes(run: Run, snapshot: Snapshot) -> None:
 def _revert_facts(
     run: Run, user: User, path: str, to: int, hunks: Sequence[str] | None, done: snapshots.Reverted, made: Snapshot
 ) -> tuple[Fact, Fact]:
-    snapshot = {
-        "number": made.number,
-        "call_id": "",
-        "tree": made.tree,
-        "files": made.files,
-        "file_count": made.file_count,
-        "hidden": made.hidden,
-    }
     reverted = {
         "author": name(user),
         "path": path,
@@ -335,7 +334,7 @@ def _revert_facts(
             for each in done.files[:200]
         ],
     }
-    return Fact(Kind.SNAPSHOT, snapshot, round=run.round), Fact(Kind.REVERT, reverted, round=run.round)
+    return Fact(Kind.SNAPSHOT, snapshot_data(made), round=run.round), Fact(Kind.REVERT, reverted, round=run.round)
 
 
 def _snapshot_name(number: int) -> str:
@@ -356,7 +355,7 @@ def push(run: Run, user: User) -> tuple[str, str]:
     try:
         snapshots.push(run.place, run.branch)
     except SourceError as error:
-        raise Refused(error.code or "PUSH_FAILED", str(error)) from error
+        raise Refused(error.code, str(error)) from error
     with transaction.atomic():
         if Run.objects.filter(pk=run.pk, pushed_at=None).update(pushed_at=timezone.now()) == 1:
             text = f"{name(user)} pushed the branch {run.branch} ({run.commit[:10]}) to the source."

@@ -1,6 +1,7 @@
 """The team of a run: implementer, then reviewer, then the next round, until a human is to decide."""
 
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
@@ -97,7 +98,7 @@ def _review(session: Session, environment: Path | None) -> None:
     _judge(session, ended)
 
 
-def _claim(session: Session) -> dict[str, object] | None:
+def _claim(session: Session) -> dict[str, Any] | None:
     """Return what the implementer said when it last finished."""
     event = session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool="finish_task").order_by("-seq").first()
     return event.data.get("data") if event else None
@@ -112,8 +113,8 @@ def _judge(session: Session, ended: Ended) -> None:
             run=run,
             round=run.round,
             verdict=verdict,
-            score=claim.get("score"),
-            summary=claim.get("summary", ""),
+            score=int(claim["score"]) if claim.get("score") else None,
+            summary=str(claim.get("summary", "")),
             findings=claim.get("findings", []),
             snapshot=run.snapshot,
         )

@@ -12,7 +12,7 @@ from agents.templatetags import prose
 # A string that never ends is dropped up to the end of its line.
 _ESCAPE = re.compile(
     r"\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
-    r"|\x1b\[(?P<codes>[0-?]*)[ -/]*(?P<final>[@-~])"
+    r"|\x1b\[(?P<codes>[0-?]*)[ -/]*(?P<final>[@-~])?"
     r"|\x1b[ -/]*[0-~]?"
 )
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
@@ -72,10 +72,7 @@ def _apply(style: _Style, codes: str) -> _Style:
     numbers = [int(code) if code.isdigit() and len(code) < 4 else 0 for code in re.split("[;:]", codes)]
     while numbers:
         code = numbers.pop(0)
-        if code in (38, 48):
-            style = _extended(style, code, numbers)
-        else:
-            style = _simple(style, code)
+        style = _extended(style, code, numbers) if code in (38, 48) else _simple(style, code)
     return style
 
 

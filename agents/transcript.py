@@ -21,7 +21,6 @@ HIDDEN = (Kind.OUTPUT, Kind.SNAPSHOT, Kind.TOOL_RESULT)
 HEADINGS = (Status.IMPLEMENTING, Status.REVIEWING)
 
 
-
 class Patch(TypedDict):
     """One change of the page. `append` adds to the end of `target`, `replace` puts the HTML in its place."""
 
@@ -33,7 +32,7 @@ class Patch(TypedDict):
 
 @dataclass(frozen=True)
 class Page:
-    """Nodes in order, as patches that fill an empty log; `first` is 0 for an empty page, `last` is the cursor to go on from."""
+    """Nodes in order, as patches that fill an empty log; `last` is the cursor to go on from, `first` 0 if empty."""
 
     patches: list[Patch]
     first: int

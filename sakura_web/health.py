@@ -53,7 +53,7 @@ def _database_is_ready() -> bool:
 
 @cache
 def _check_migrations() -> None:
-    """Raise _NotMigrated if one is missing. It reads every migration file, so a good answer is kept (a bad one is not)."""
+    """Raise _NotMigrated if one is missing. It reads all migration files, so a good answer is kept."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise _NotMigrated

@@ -1,4 +1,4 @@
-"""Which encoding a file's bytes are in, and how new text goes back into the same: bytes that nobody edited never change."""
+"""Which encoding a file's bytes are in, and how text goes back: bytes that nobody edited never change."""
 
 import codecs
 from dataclasses import dataclass
@@ -41,21 +41,21 @@ class Decoded:
         return lines.newline_style(self.text)
 
     def encode(self, text: str, name: str, *, before: str | None = None) -> bytes:
-        """Return the bytes of another text for the same file. `before`: the text it is made from, to know what is new."""
+        """Return the bytes of another text for the same file. `before`: the text it is made from."""
         if self.guessed:
             known = set(self.text if before is None else before)
             new = next((c for c in text if ord(c) > 127 and c not in known), None)
             if new is not None:
                 raise EncodingError(
                     "UNSUPPORTED_ENCODING",
-                    f"{name} seems to be {self.encoding}, which is a guess, so only ASCII text can be added, not {new!r}.",
+                    f"{name} seems to be {self.encoding}, a guess: only ASCII can be added, not {new!r}.",
                 )
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
             raise EncodingError(
                 "UNSUPPORTED_ENCODING",
-                f"{name} is {self.encoding}, which can't hold {error.object[error.start]!r}; write that character in another way.",
+                f"{name} is {self.encoding}, which can't hold {error.object[error.start]!r}; write it in another way.",
             ) from None
 
 
@@ -73,9 +73,7 @@ def decode(data: bytes, name: str) -> Decoded:
         text = data[len(bom) :].decode(encoding)
     except UnicodeDecodeError:
         if bom:
-            raise EncodingError(
-                "UNSUPPORTED_ENCODING", f"{name} says it is {encoding}, but its bytes are not."
-            ) from None
+            raise EncodingError("UNSUPPORTED_ENCODING", f"{name} says it is {encoding}, but is not.") from None
         return _guess(data, name)
     if "\0" in text:
         raise EncodingError("BINARY_FILE", f"{name} holds NUL characters, so it is no text ({len(data)} bytes).")
@@ -91,9 +89,7 @@ def _guess(data: bytes, name: str) -> Decoded:
     best = from_bytes(data).best()
     text = str(best) if best else ""
     if best is None or _encoded(text, best.encoding) != data:
-        raise EncodingError(
-            "UNSUPPORTED_ENCODING", f"{name} is not UTF-8 and its encoding can't be told; use a command."
-        )
+        raise EncodingError("UNSUPPORTED_ENCODING", f"{name} is in an unknown encoding; use a command.")
     if any(ord(c) < 32 and c not in _TEXT_CONTROLS for c in text):
         raise EncodingError("BINARY_FILE", f"{name} holds control characters, so it is no text ({len(data)} bytes).")
     return Decoded(text, best.encoding, guessed=True)

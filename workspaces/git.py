@@ -27,8 +27,8 @@ TICK_S = 0.25
 """How often a waiting caller is asked whether to go on."""
 
 INHERITED = frozenset(
-    "PATH TMPDIR TZ SSH_AUTH_SOCK SSL_CERT_FILE SSL_CERT_DIR GIT_SSL_CAINFO CURL_CA_BUNDLE "
-    "http_proxy https_proxy no_proxy all_proxy HTTPS_PROXY NO_PROXY ALL_PROXY".split()
+    {"PATH", "TMPDIR", "TZ", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "http_proxy"}
+    | {"https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}
 )
 """All that git sees of the server's environment."""
 
@@ -91,6 +91,10 @@ class GitStopped(GitError):
     """The caller's `stop` said so."""
 
 
+class GitFull(GitError):
+    """Git printed more than it may."""
+
+
 class GitTimeout(GitError):
     """Git took longer than it may."""
 
@@ -147,6 +151,20 @@ class Git:
         if process.returncode not in ok:
             message = f"git {args[0]} failed: {_last_line(talk.stderr) or f'exit code {process.returncode}'}"
             raise GitError(message, stderr=talk.stderr, args_shown=shown)
+        return bytes(talk.out)
+
+    def head(self, *args: str, limit_bytes: int, timeout_s: float = 60) -> bytes:
+        """Run git and return the first bytes of what it prints; it is ended when there is more."""
+        process = self._start(args, piped=False)
+        talk = _Talk(process, None, Bounds(timeout_s, limit_bytes))
+        try:
+            talk.carry_on()
+        except GitFull:
+            return bytes(talk.out[:limit_bytes])
+        finally:
+            _end(process)
+        if process.returncode:
+            raise GitError(f"git {args[0]} failed: {_last_line(talk.stderr)}", stderr=talk.stderr)
         return bytes(talk.out)
 
     def text(self, *args: str, timeout_s: float = 60, ok: tuple[int, ...] = (0,)) -> str:
@@ -216,7 +234,7 @@ class _Talk:
         piece = os.read(self._process.stdout.fileno(), 1 << 18)
         self.out += piece
         if len(self.out) > self._bounds.limit_bytes:
-            raise GitError(f"git printed more than {self._bounds.limit_bytes:,} bytes and was ended.")
+            raise GitFull(f"git printed more than {self._bounds.limit_bytes:,} bytes and was ended.")
         return bool(piece)
 
     def _note(self) -> bool:
@@ -325,11 +343,23 @@ def keep(path: Path, text: str) -> Path:
     return path
 
 
-def make_bare(folder: Path) -> Git:
-    """Make an empty bare repository of ours at `folder`, if there is none, and return it."""
+def make_bare(folder: Path, *, shared: bool = False) -> Git:
+    """Make an empty bare repository of ours at `folder`, if there is none, and return it.
+
+    `shared`: others may read it, whatever the umask; an agent reads the mirror's objects as another user.
+    """
     if not (folder / "HEAD").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        Git(None).run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--", str(folder))
+        Git(None).run(
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--object-format=sha1",
+            *(["--shared=0644"] if shared else []),
+            "--",
+            str(folder),
+        )
     keep(folder / "info" / "attributes", ATTRIBUTES)
     return Git(folder)
 

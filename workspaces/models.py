@@ -23,7 +23,9 @@ class Repository(models.Model):
     percent = models.PositiveSmallIntegerField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)
     claimed_until = models.DateTimeField(null=True, blank=True, help_text="Until when a worker mirrors it.")
-    default_branch = models.CharField(max_length=250, blank=True, help_text="A branch, or a commit if HEAD is detached.")
+    default_branch = models.CharField(
+        max_length=250, blank=True, help_text="A branch, or a commit if HEAD is detached."
+    )
     credential = models.BinaryField(blank=True, default=b"", help_text="Encrypted; for https sources.")
     setup = models.JSONField(default=list, blank=True, help_text="Commands that install what the project needs.")
     setup_hosts = models.JSONField(default=list, blank=True, help_text="host:port that set-up may reach.")
@@ -68,7 +70,9 @@ class Workspace(models.Model):
     base_name = models.CharField(max_length=250, help_text="The branch, tag or commit as it was asked for.")
     base_commit = models.CharField(max_length=40)
     epoch = models.PositiveIntegerField(default=0, help_text="Names the tree folder in use; 0: none was made yet.")
-    tree_snapshot = models.IntegerField(default=-1, help_text="The snapshot that the tree on disk was last in line with.")
+    tree_snapshot = models.IntegerField(
+        default=-1, help_text="The snapshot that the tree on disk was last in line with."
+    )
 
     def __str__(self) -> str:
         return f"workspace {self.pk}"
@@ -99,18 +103,23 @@ class Snapshot(models.Model):
     number = models.PositiveIntegerField()
     tree = models.CharField(max_length=40)
     commit = models.CharField(max_length=40, help_text="Its commit in the run store.")
-    call_id = models.CharField(max_length=200, blank=True, help_text="The call that made it; empty for a human's revert.")
+    call_id = models.CharField(
+        max_length=200, blank=True, help_text="The call that made it; empty for a human's revert."
+    )
     step = models.PositiveIntegerField(default=0)
     files = models.JSONField(default=list, help_text='At most 200 of {"path", "status", "additions", "deletions"}.')
     file_count = models.PositiveIntegerField(default=0)
     hidden = models.JSONField(default=list, help_text="Paths stored although a rule the run added would ignore them.")
+    skipped = models.JSONField(default=list, help_text='What could not be stored: at most 200 of {"path", "why"}.')
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["workspace", "number"]
         constraints = [
             models.UniqueConstraint(fields=["workspace", "number"], name="one_snapshot_per_number"),
-            models.UniqueConstraint(fields=["workspace", "call_id"], condition=~Q(call_id=""), name="one_snapshot_per_call"),
+            models.UniqueConstraint(
+                fields=["workspace", "call_id"], condition=~Q(call_id=""), name="one_snapshot_per_call"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -123,7 +132,9 @@ class ReadState(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="reads")
     reader = models.CharField(max_length=40)
     path = models.CharField(max_length=4096)
-    ranges = models.JSONField(default=list, help_text="[[first line, last line, sha256 of the bytes shown], …], disjoint.")
+    ranges = models.JSONField(
+        default=list, help_text="[[first line, last line, sha256 of the bytes shown], …], disjoint."
+    )
     whole = models.CharField(max_length=64, blank=True, help_text="sha256 of the file after a whole read, else empty.")
     size = models.BigIntegerField(default=0)
     mtime_ns = models.BigIntegerField(default=0)

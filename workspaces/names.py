@@ -1,4 +1,4 @@
-"""How a path's bytes are written as text: what is not UTF-8 as `\\xNN` for databases and browsers, taken back on the way in."""
+r"""How the bytes of a path are written as text: one that is not UTF-8 as `\xNN`, a form taken back on the way in."""
 
 import os
 import re
@@ -19,6 +19,6 @@ def raw(path: str) -> bytes:
 
 
 def find(path: str, among: Collection[bytes]) -> bytes:
-    r"""Return the bytes that `path` stands for; a name that holds a literal `\xNN` wins where it is among those known."""
+    r"""Return the bytes that `path` stands for; a name with a literal `\xNN` in it wins if it is among those known."""
     literal = os.fsencode(path)
     return literal if literal in among else raw(path)

@@ -6,6 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspaces import names
+
 INSIDE = "/workspace"
 """The name of the tree as commands see it."""
 
@@ -13,7 +15,6 @@ MAX_LINKS = 40  # as in Linux, path_resolution(7)
 _NAME_MAX = 255
 _PATH_MAX = 4095
 _DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
-_RAW_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
 class WorkspaceError(Exception):
@@ -39,14 +40,8 @@ class WorkspacePath:
     wants_folder: bool = False
 
 
-def shown(path: str) -> str:
-    r"""Return a path as text that every database takes: a byte that is not UTF-8 becomes `\xNN`."""
-    return "".join(f"\\x{ord(c) - 0xDC00:02x}" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in path)
-
-
-def raw(path: str) -> str:
-    r"""Return the path with every `\xNN` of a byte above 7f turned back into that byte."""
-    return _RAW_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path)
+def _raw(given: str) -> str:
+    return os.fsdecode(names.raw(given))
 
 
 def is_git(path: str) -> bool:
@@ -57,19 +52,16 @@ def is_git(path: str) -> bool:
 def resolve(root: Path, given: str) -> WorkspacePath:
     r"""Return the path inside `root` that `given` names; it need not exist.
 
-    Links are followed and the end must lie inside. A path shown with `\xNN` is taken back when no file has that literal name.
+    Links are followed and the end must lie inside. A path shown with `\xNN` is taken back when no file has
+    that literal name.
     Raises PathError: INVALID_INPUT, OUTSIDE_WORKSPACE, PROTECTED_PATH.
     """
     _refuse_odd(given)
     top = os.path.realpath(root)
     found = _walk(top, given, _below(top, str(root), given))
-    if _RAW_BYTE.search(given) and not os.path.lexists(found.real):
-        literal = raw(given)
-        found = _walk(top, given, _below(top, str(root), literal))
-    if is_git(found.relative):
-        raise PathError(
-            "PROTECTED_PATH", f"{given}: rule `.git`: a repository's own files can't be read or written by file tools."
-        )
+    if "\\x" in given and not os.path.lexists(found.real):
+        found = _walk(top, given, _below(top, str(root), _raw(given)))
+    _refuse_git(found.relative, given)
     return found
 
 
@@ -81,13 +73,15 @@ def resolve_parent(root: Path, given: str) -> WorkspacePath:
         return resolve(root, given)
     above = resolve(root, folder or ("/" if given.startswith("/") else "."))
     relative = f"{above.relative}/{name}" if above.relative else name
-    if _RAW_BYTE.search(name) and not os.path.lexists(above.real / name):
-        relative = relative.removesuffix(name) + raw(name)
-    if is_git(relative):
-        raise PathError(
-            "PROTECTED_PATH", f"{given}: rule `.git`: a repository's own files can't be read or written by file tools."
-        )
+    if "\\x" in name and not os.path.lexists(above.real / name):
+        relative = relative.removesuffix(name) + _raw(name)
+    _refuse_git(relative, given)
     return WorkspacePath(relative, Path(os.path.realpath(root)) / relative, given)
+
+
+def _refuse_git(relative: str, given: str) -> None:
+    if is_git(relative):
+        raise PathError("PROTECTED_PATH", f"{given}: rule `.git`: file tools leave a repository's own files alone.")
 
 
 def _refuse_odd(given: str) -> None:
@@ -97,7 +91,7 @@ def _refuse_odd(given: str) -> None:
         raise PathError("INVALID_INPUT", "The path holds a NUL character.")
     if given.startswith("\\\\") or re.match(r"//[^/]", given) or _DRIVE.match(given):
         raise PathError(
-            "OUTSIDE_WORKSPACE", f"{given}: Windows and network paths are not in the workspace; give a relative path."
+            "OUTSIDE_WORKSPACE", f"{given} is a Windows or network path; give one relative to the workspace."
         )
     try:
         parts = os.fsencode(given).split(b"/")
@@ -110,7 +104,7 @@ def _refuse_odd(given: str) -> None:
 
 
 def _below(top: str, root: str, given: str) -> str:
-    """Return the part of the path below the root. The root may be named by its real path, as given to us, or /workspace."""
+    """Return the part below the root, which may be named by its real path, as given to us, or as /workspace."""
     if not given.startswith("/"):
         return given
     path = "/" + given.lstrip("/")
@@ -225,5 +219,5 @@ def missing(root: Path, path: WorkspacePath) -> str:
         near = []
     if near:
         there = f"{folder}/{near[0]}" if folder else near[0]
-        return f"{path.given} does not exist; there is {shown(there)} (letter case matters)."
+        return f"{path.given} does not exist; there is {names.shown(there)} (letter case matters)."
     return f"{path.given} does not exist; glob or list_directory shows what does."

@@ -12,8 +12,7 @@ from ninja import NinjaAPI, Swagger
 from agents.api import changes, errors, files, repositories, reviews, runs, tasks
 from agents.api.auth import viewer
 from agents.api.idempotency import once
-
-BEHIND_LOGIN = frozenset({"openapi-json", "openapi-view"})
+from agents.control import Refused
 
 
 class Docs(Swagger):
@@ -28,13 +27,26 @@ class Api(NinjaAPI):
     def _get_urls(self) -> list[Any]:
         *patterns, _root = super()._get_urls()
         for pattern in patterns:
-            if pattern.name not in BEHIND_LOGIN:
+            assert isinstance(pattern, URLPattern)
+            if pattern.name == "openapi-json":
+                pattern.callback = _own_door(self._for_viewers(pattern.callback))
+            elif pattern.name != "openapi-view":  # the page of the documentation stays behind the site's login
                 pattern.callback = _own_door(pattern.callback)
         return [*patterns, path("", _unknown, name="api-root"), re_path(r"^", _unknown, name="unknown")]
 
+    def _for_viewers(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            try:
+                viewer(request)
+            except Refused as refused:
+                return self.on_exception(request, refused)
+            return view(request, *args, **kwargs)
+
+        return guarded
+
 
 def _own_door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Exempt an operation from the site's login page, as it answers 401 itself, and say in JSON that a method is not allowed."""
+    """Exempt an operation from the login page, as it answers 401 itself, and say 405 in JSON."""
 
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -5,36 +5,38 @@ from typing import Annotated, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from agents.api.errors import not_found
+from agents.api.paging import Paged, PageQuery, page_of
 from agents.api.runs import find_run
 from agents.control import Refused
-from agents.encoding import raw_path, safe_text
 from agents.models import Run
 from workspaces import snapshots
 
 router = Router(tags=["changes"])
 
 PER_PAGE = 100
+NO_MODE = "000000"
 
-Path = Annotated[str, Field(max_length=4096), AfterValidator(raw_path)]
-"""A path as the API takes it: bytes that are not UTF-8 as \\xNN."""
+Path = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
+r"""A path in the workspace; bytes that are not UTF-8 as `\xNN`, both ways."""
 At = Literal["latest"] | Annotated[int, Field(ge=0, le=2**31 - 1)]
 """The number of a snapshot, or the word for the last one."""
 
 
 class FileOut(BaseModel):
     path: str
-    old_path: str | None
+    old_path: str = Field(description="Where it was before; the same but for a renamed file.")
     status: Literal["added", "modified", "deleted", "renamed", "type"]
-    additions: int | None
-    deletions: int | None
+    additions: int
+    deletions: int
     binary: bool
-    old_mode: str | None
-    new_mode: str | None
-    size_old: int | None
-    size_new: int | None
+    old_mode: str = Field(description="As in git; 000000 where there is no file.")
+    new_mode: str
+    size_old: int
+    size_new: int
+    stored: bool = Field(description="False: over 50 MB, so that only its size and hash are known.")
     hidden: bool = Field(description="Only a rule that the run added would make git ignore it.")
 
 
@@ -66,12 +68,12 @@ class HunkOut(BaseModel):
 
 class DiffOut(BaseModel):
     path: str
-    old_path: str | None
+    old_path: str
     hunks: list[HunkOut]
     binary: bool
     truncated: bool
-    old_mode: str | None
-    new_mode: str | None
+    old_mode: str
+    new_mode: str
 
 
 class SnapshotOut(BaseModel):
@@ -85,11 +87,8 @@ class SnapshotOut(BaseModel):
     created_at: datetime
 
 
-class SnapshotsOut(BaseModel):
+class SnapshotsOut(Paged):
     snapshots: list[SnapshotOut]
-    page: int
-    pages: int
-    count: int
 
 
 class RangeQuery(BaseModel):
@@ -100,10 +99,6 @@ class RangeQuery(BaseModel):
 class DiffQuery(RangeQuery):
     path: Path = Field(min_length=1)
     context: int = Field(3, ge=0, le=1000)
-
-
-class PageQuery(BaseModel):
-    page: int = Field(1, ge=1, le=100_000)
 
 
 @router.get("/runs/{int:run_id}/changes", response=ChangesOut)
@@ -124,13 +119,19 @@ def changes(request: HttpRequest, run_id: int, query: Annotated[RangeQuery, Quer
 def diff(request: HttpRequest, run_id: int, query: Annotated[DiffQuery, Query()]) -> DiffOut:
     """Give the diff of one file between two snapshots."""
     run = find_run(run_id)
-    try:
-        found = snapshots.file_diff(
-            run.place, query.path, number(run, query.start), number(run, query.end), context=query.context
-        )
-    except FileNotFoundError:
-        raise not_found(f"file “{safe_text(query.path)}” in these snapshots of run {run_id}") from None
+    start, end = number(run, query.start), number(run, query.end)
+    found = snapshots.file_diff(run.place, query.path, start, end, context=query.context)
+    if found.old_mode == found.new_mode == NO_MODE:
+        _check_there(run, query.path, end)
     return _diff_out(found)
+
+
+def _check_there(run: Run, path: str, at: int) -> None:
+    """Tell a file that does not differ from one that is not there. Raises Refused with 404."""
+    try:
+        snapshots.read(run.place, path, at, limit_bytes=1)
+    except FileNotFoundError:
+        raise not_found(f"file “{path}” in these snapshots of run {run.pk}") from None
 
 
 @router.get("/runs/{int:run_id}/patch", response={200: str})
@@ -144,13 +145,9 @@ def patch(request: HttpRequest, run_id: int, query: Annotated[RangeQuery, Query(
 @router.get("/runs/{int:run_id}/snapshots", response=SnapshotsOut)
 def run_snapshots(request: HttpRequest, run_id: int, query: Annotated[PageQuery, Query()]) -> SnapshotsOut:
     """List the run's snapshots, oldest first, 100 a page."""
-    rows = find_run(run_id).place.snapshots.order_by("number")
-    count = rows.count()
-    start = (query.page - 1) * PER_PAGE
-    shown = [
-        SnapshotOut.model_validate(row, from_attributes=True) for row in rows[start : start + PER_PAGE]
-    ]
-    return SnapshotsOut(snapshots=shown, page=query.page, pages=max(1, -(-count // PER_PAGE)), count=count)
+    rows, figures = page_of(find_run(run_id).place.snapshots.order_by("number"), query.page, PER_PAGE)
+    shown = [SnapshotOut.model_validate(row, from_attributes=True) for row in rows]
+    return SnapshotsOut(snapshots=shown, **figures)
 
 
 def number(run: Run, at: int | str) -> int:
@@ -166,43 +163,9 @@ def number(run: Run, at: int | str) -> int:
 
 def file_out(file: snapshots.FileChange) -> FileOut:
     """Return a changed file as the API gives it."""
-    return FileOut(
-        path=safe_text(file.path),
-        old_path=None if file.old_path is None else safe_text(file.old_path),
-        status=file.status,
-        additions=file.additions,
-        deletions=file.deletions,
-        binary=file.binary,
-        old_mode=file.old_mode,
-        new_mode=file.new_mode,
-        size_old=file.size_old,
-        size_new=file.size_new,
-        hidden=file.hidden,
-    )
+    return FileOut.model_validate(file, from_attributes=True)
 
 
 def _diff_out(found: snapshots.FileDiff) -> DiffOut:
-    hunks = [
-        HunkOut(
-            id=hunk.id,
-            header=safe_text(hunk.header),
-            old_start=hunk.old_start,
-            old_lines=hunk.old_lines,
-            new_start=hunk.new_start,
-            new_lines=hunk.new_lines,
-            lines=[
-                LineOut(kind=line.kind, old=line.old, new=line.new, text=safe_text(line.text), no_newline=line.no_newline)
-                for line in hunk.lines
-            ],
-        )
-        for hunk in found.hunks
-    ]
-    return DiffOut(
-        path=safe_text(found.path),
-        old_path=None if found.old_path is None else safe_text(found.old_path),
-        hunks=hunks,
-        binary=found.binary,
-        truncated=found.truncated,
-        old_mode=found.old_mode,
-        new_mode=found.new_mode,
-    )
+    """Return a diff as the API gives it."""
+    return DiffOut.model_validate(found, from_attributes=True)

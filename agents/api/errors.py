@@ -9,6 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from pydantic import BaseModel
 
 from agents.control import Refused
+from workspaces.snapshots import StoreError
 from workspaces.sources import SourceError
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ def install(api: NinjaAPI) -> None:
     """Make the API answer each kind of failure in its one shape."""
     api.add_exception_handler(Refused, _refused)
     api.add_exception_handler(SourceError, _source_error)
+    api.add_exception_handler(StoreError, _store_error)
     api.add_exception_handler(ValidationError, _invalid)
     api.add_exception_handler(Http404, _missing)
     api.add_exception_handler(HttpError, _http_error)
@@ -66,6 +68,10 @@ def _refused(request: HttpRequest, error: Any) -> HttpResponse:
 
 def _source_error(request: HttpRequest, error: Any) -> HttpResponse:
     return error_response(422, error.code, str(error))
+
+
+def _store_error(request: HttpRequest, error: Any) -> HttpResponse:
+    return error_response(409, "STORE", str(error))
 
 
 def _invalid(request: HttpRequest, error: Any) -> HttpResponse:

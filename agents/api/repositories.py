@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agents import doorbell
 from agents.api.auth import admin, caller, operator
-from agents.api.errors import not_found
+from agents.api.errors import invalid, not_found
+from agents.api.paging import Paged, PageQuery, page_of
 from agents.control import Refused
 from agents.models import Role, has_role
-from workspaces import sources
+from workspaces import credentials, sources
 from workspaces.models import Repository
 
 router = Router(tags=["repositories"])
@@ -33,13 +34,16 @@ class RepositoryIn(BaseModel):
     setup: Commands = []
     setup_hosts: Annotated[list[Command], Field(max_length=50)] = []
     verify: Commands = []
+    credential: str = Field(
+        "", max_length=2000, description="For an https source: a token, or user:token. Never shown."
+    )
 
 
 class RepositoryOut(BaseModel):
     id: int
     name: str
     source: str
-    status: Repository.Status
+    status: str = Field(description="mirroring, ready or failed")
     error: str
     progress: str
     percent: int | None
@@ -53,37 +57,32 @@ class RepositoryOut(BaseModel):
     created_at: datetime
 
 
-class RepositoriesOut(BaseModel):
+class RepositoriesOut(Paged):
     repositories: list[RepositoryOut]
-    page: int
-    pages: int
-    count: int
-
-
-class PageQuery(BaseModel):
-    page: int = Field(1, ge=1, le=100_000)
 
 
 @router.get("/repositories", response=RepositoriesOut)
 def repositories(request: HttpRequest, query: Annotated[PageQuery, Query()]) -> RepositoriesOut:
     """List repositories by name, 50 a page."""
-    count = Repository.objects.count()
-    start = (query.page - 1) * PER_PAGE
-    rows = Repository.objects.order_by("name")[start : start + PER_PAGE]
-    pages = max(1, -(-count // PER_PAGE))
-    return RepositoriesOut(repositories=[_out(row) for row in rows], page=query.page, pages=pages, count=count)
+    rows, figures = page_of(Repository.objects.order_by("name"), query.page, PER_PAGE)
+    return RepositoriesOut(repositories=[_out(row) for row in rows], **figures)
 
 
 @router.post("/repositories", response={201: RepositoryOut}, auth=operator)
 def add(request: HttpRequest, asked: RepositoryIn) -> RepositoryOut:
     """Add a source; a worker mirrors it next. Local paths are for admins, or below SAKURA_REPOSITORY_ROOTS."""
     source = sources.check_source(asked.source, is_admin=has_role(caller(request), Role.ADMIN))
+    if asked.credential and not source.startswith("https://"):
+        raise invalid("credential", "only an https source takes one; ssh uses the server's own keys.")
+    fields = asked.model_dump(exclude={"source", "credential"})
     try:
         with transaction.atomic():
-            row = Repository.objects.create(**asked.model_dump(exclude={"source"}), source=source)
+            row = Repository.objects.create(**fields, source=source, credential=credentials.seal(asked.credential))
             transaction.on_commit(doorbell.ring_workers, robust=True)
     except IntegrityError:
-        raise Refused("NAME_TAKEN", f"name: there is a repository “{asked.name}” already; choose another name.") from None
+        raise Refused(
+            "NAME_TAKEN", f"name: there is a repository “{asked.name}” already; choose another name."
+        ) from None
     return _out(row)
 
 
@@ -95,17 +94,32 @@ def repository(request: HttpRequest, repository_id: int) -> RepositoryOut:
 
 @router.post("/repositories/{int:repository_id}/refresh", response=RepositoryOut, auth=operator)
 def refresh(request: HttpRequest, repository_id: int) -> RepositoryOut:
-    """Ask the source for news, which may take a minute."""
+    """Ask the source for news, which may take a minute; a mirror that failed is made again by a worker."""
     row = _find(repository_id)
-    sources.refresh(row)
+    if row.status == Repository.Status.FAILED:
+        _mirror_again(row)
+    elif row.status == Repository.Status.READY and not sources.refresh(row):
+        row.refresh_from_db()
+        why = row.error or "What is mirrored stays as it was."
+        raise Refused("SOURCE_UNAVAILABLE", f"The source of “{row.name}” did not answer. {why}", 502)
     row.refresh_from_db()
     return _out(row)
+
+
+def _mirror_again(row: Repository) -> None:
+    with transaction.atomic():
+        Repository.objects.filter(pk=row.pk, status=Repository.Status.FAILED).update(
+            status=Repository.Status.MIRRORING, error="", progress="", percent=None, cancel_requested=False
+        )
+        transaction.on_commit(doorbell.ring_workers, robust=True)
 
 
 @router.delete("/repositories/{int:repository_id}", response={204: None}, auth=admin)
 def delete(request: HttpRequest, repository_id: int) -> None:
     """Take a repository and its mirror away; the source is never touched. Refused while tasks use it."""
     row = _find(repository_id)
+    if row.status == Repository.Status.MIRRORING:
+        raise Refused("MIRRORING", f"“{row.name}” is being mirrored; cancel that on its page first.")
     try:
         sources.delete(row)
     except ProtectedError:

@@ -1,6 +1,6 @@
 """What a human does with a run's result: comment, revert, decide, push."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from django.http import HttpRequest
 from ninja import Router
@@ -8,11 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents import review as reviewing
 from agents.api.auth import caller, reviewer
-from agents.api.changes import FileOut, file_out
+from agents.api.changes import FileOut, Path, file_out
 from agents.api.runs import find_run
 from agents.models import Comment, Verdict
 from agents.review import LIMIT_BODY, LIMIT_COMMENTS, Remark
-from workspaces.pathnames import from_shown
 
 router = Router(tags=["reviews"])
 
@@ -20,7 +19,7 @@ router = Router(tags=["reviews"])
 class CommentIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    path: str = Field("", max_length=4096, description="Empty for a remark on the whole.")
+    path: Path = Field("", description="Empty for a remark on the whole.")
     line: int | None = Field(None, ge=1, le=2**31 - 1)
     side: Comment.Side = Comment.Side.NEW
     body: str = Field(min_length=1, max_length=LIMIT_BODY)
@@ -53,7 +52,7 @@ class CommentOut(BaseModel):
 class RevertIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    path: str = Field(min_length=1, max_length=4096)
+    path: Path = Field(min_length=1)
     to: int = Field(0, ge=0, description="The snapshot to go back to; 0 is the baseline.")
     hunks: Annotated[list[str], Field(max_length=10_000)] | None = Field(
         None, description="Only these hunks of the diff from `to` to the latest snapshot."
@@ -97,7 +96,7 @@ def revert(request: HttpRequest, run_id: int, asked: RevertIn) -> RevertOut:
     done = reviewing.revert(
         find_run(run_id),
         caller(request),
-        from_shown(asked.path),
+        asked.path,
         to=asked.to,
         hunks=asked.hunks,
         dry_run=asked.dry_run,

@@ -96,7 +96,7 @@ def run_events(request: HttpRequest, run_id: int, query: Annotated[EventQuery, Q
 
 @router.get("/runs/{int:run_id}/outputs/{ref}", response={200: str})
 def output(request: HttpRequest, run_id: int, ref: str, query: Annotated[PieceQuery, Query()]) -> HttpResponse:
-    """Give a whole output, or the long text of an event, as plain text. X-Size holds the size of the whole, in bytes."""
+    """Give a whole output, or the long text of an event. X-Size is the size of the whole, in bytes."""
     try:
         piece = read_output(find_run(run_id).place, ref, query.offset, query.limit)
     except FileNotFoundError:
@@ -107,10 +107,10 @@ def output(request: HttpRequest, run_id: int, ref: str, query: Annotated[PieceQu
 
 
 @router.post("/runs/{int:run_id}/messages", response={201: RunOut}, auth=operator)
-def message(request: HttpRequest, run_id: int, message: Message) -> RunOut:
+def message(request: HttpRequest, run_id: int, asked: Message) -> RunOut:
     """Steer the run: its agent reads the text before its next step."""
     row = find_run(run_id)
-    control.steer(row, caller(request), message.text)
+    control.steer(row, caller(request), asked.text)
     return _out(request, find_run(run_id))
 
 

@@ -12,28 +12,15 @@ from pydantic import BaseModel, Field
 from agents import control
 from agents.api.auth import caller, operator
 from agents.api.errors import not_found
+from agents.api.paging import Paged, PageQuery, page_of
 from agents.launching import Launch
 from agents.models import Budgets, Policy, Run, Status, Task
+from agents.models.run import URGENCY
 
 router = Router(tags=["tasks"])
 
 PER_PAGE = 50
 RUNS_SHOWN = 50
-
-URGENCY = (
-    Status.NEEDS_ATTENTION,
-    Status.AWAITING_HUMAN,
-    Status.PAUSED,
-    Status.REVIEWING,
-    Status.IMPLEMENTING,
-    Status.PREPARING,
-    Status.QUEUED,
-    Status.APPROVED,
-    Status.FAILED,
-    Status.REJECTED,
-    Status.CANCELLED,
-)
-"""A task's status is that of its runs' most urgent: what waits for a human first."""
 
 
 class RunBrief(BaseModel):
@@ -62,39 +49,36 @@ class TaskOut(BaseModel):
     runs: list[RunBrief] = Field(description="The latest 50, oldest first.")
 
 
-class TasksOut(BaseModel):
+class TasksOut(Paged):
     tasks: list[TaskOut] = Field(description="Newest first.")
-    page: int
-    pages: int
-    count: int = Field(description="Tasks that fit, on all pages.")
     counts: dict[str, int] = Field(description="Tasks that fit `q`, by status.")
 
 
-class TaskQuery(BaseModel):
+class TaskQuery(PageQuery):
     status: Status | None = None
     q: str = Field("", max_length=200, description="Words in the title or the prompt.")
-    page: int = Field(1, ge=1, le=100_000)
 
 
 @router.post("/tasks", response={201: TaskOut}, auth=operator)
-def launch(request: HttpRequest, launch: Launch) -> TaskOut:
+def launch(request: HttpRequest, asked: Launch) -> TaskOut:
     """Launch a task: its first run is queued. Asks the repository's source for news first, which may take a while."""
-    run = control.launch(caller(request), **launch.fields())
+    run = control.launch(caller(request), **asked.fields())
     return _out(request, _find(run.task_id))
 
 
 @router.get("/tasks", response=TasksOut)
 def tasks(request: HttpRequest, query: Annotated[TaskQuery, Query()]) -> TasksOut:
-    """List tasks, 50 a page. Four queries."""
+    """List tasks, 50 a page."""
     found = _ranked().filter(_words(query.q))
-    counts = {URGENCY[row["rank"]].value: row["n"] for row in found.order_by().values("rank").annotate(n=Count("pk")) if row["rank"] is not None}
+    counts = {
+        URGENCY[row["rank"]].value: row["n"]
+        for row in found.order_by().values("rank").annotate(n=Count("pk"))
+        if row["rank"] is not None
+    }
     if query.status is not None:
         found = found.filter(rank=URGENCY.index(query.status))
-    count = sum(counts.values()) if query.status is None else counts.get(query.status, 0)
-    start = (query.page - 1) * PER_PAGE
-    rows = _with_parts(found.order_by("-pk"))[start : start + PER_PAGE]
-    pages = max(1, -(-count // PER_PAGE))
-    return TasksOut(tasks=[_out(request, row) for row in rows], page=query.page, pages=pages, count=count, counts=counts)
+    rows, figures = page_of(_with_parts(found.order_by("-pk")), query.page, PER_PAGE)
+    return TasksOut(tasks=[_out(request, row) for row in rows], counts=counts, **figures)
 
 
 @router.get("/tasks/{int:task_id}", response=TaskOut)
@@ -109,7 +93,7 @@ def run_again(request: HttpRequest, task_id: int) -> RunBrief:
     return _brief(control.new_run(_find(task_id), caller(request)))
 
 
-def _ranked() -> QuerySet[Task, Any]:
+def _ranked() -> QuerySet[Any, Any]:
     rank = Case(
         *(When(runs__status=status, then=place) for place, status in enumerate(URGENCY)), output_field=IntegerField()
     )
@@ -123,7 +107,7 @@ def _words(q: str) -> Q:
     return fits
 
 
-def _with_parts(tasks: QuerySet[Task, Any]) -> QuerySet[Task, Any]:
+def _with_parts(tasks: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
     latest = Run.objects.only("pk", "task", "number", "status").order_by("-number")[:RUNS_SHOWN]
     return tasks.select_related("repository", "created_by").prefetch_related(
         Prefetch("runs", queryset=latest, to_attr="latest_runs")

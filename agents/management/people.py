@@ -12,8 +12,12 @@ def find_user(name: str) -> User:
     """Return the active user of that name. Raises CommandError, which lists the names there are."""
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None:
-        names = User.objects.filter(is_active=True).order_by("username").values_list("username", flat=True)[:NAMES_SHOWN]
-        raise CommandError(f"There is no active user {name}. There are: {', '.join(names) or 'none; start the server once'}.")
+        names = (
+            User.objects.filter(is_active=True).order_by("username").values_list("username", flat=True)[:NAMES_SHOWN]
+        )
+        raise CommandError(
+            f"There is no active user {name}. There are: {', '.join(names) or 'none; start the server once'}."
+        )
     return user
 
 

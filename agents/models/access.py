@@ -61,7 +61,9 @@ class ApiToken(models.Model):
         return f"{self.name} of {self.user_id}"
 
     @classmethod
-    def make(cls, user: User, name: str, roles: list[Role] | None = None, life: timedelta = TOKEN_LIFE) -> tuple["ApiToken", str]:
+    def make(
+        cls, user: User, name: str, roles: list[Role] | None = None, life: timedelta = TOKEN_LIFE
+    ) -> tuple["ApiToken", str]:
         """Store a new token and return it with its secret, which is not kept."""
         secret = f"sakura_{secrets.token_urlsafe(32)}"
         wanted = sorted(roles if roles is not None else roles_of(user))
@@ -101,14 +103,66 @@ class LoginLink(models.Model):
         return secret
 
     @classmethod
+    def peek(cls, secret: str) -> User | None:
+        """Return whom the link would log in, without spending it; None when it is unknown, spent or too old."""
+        row = cls._live(secret).select_related("user").first()
+        return None if row is None else row.user
+
+    @classmethod
+    def _live(cls, secret: str) -> "models.QuerySet[LoginLink]":
+        now = timezone.now()
+        return cls.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now, user__is_active=True)
+
+    @classmethod
     def use(cls, secret: str) -> User | None:
         """Spend the link and return its user; None when it is unknown, spent or too old."""
-        now = timezone.now()
-        live = cls.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now, user__is_active=True)
-        if live.update(used_at=now) != 1:
+        if cls._live(secret).update(used_at=timezone.now()) != 1:
             return None
         user: User = cls.objects.select_related("user").get(digest=_digest(secret)).user
         return user
+
+
+class LoginAttempts(models.Model):
+    """How often one account was tried from one address without success; 10 lock the pair for 10 minutes."""
+
+    MOST = 10
+    LOCK = timedelta(minutes=10)
+    ROWS = 10_000
+
+    digest = models.CharField(max_length=64, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    last_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.count} attempts"
+
+    @classmethod
+    def may_try(cls, account: str, address: str) -> bool:
+        """Count one more attempt, and return whether its password may be looked at.
+
+        It is counted before the password is checked, so that many at once are no way around.
+        """
+        now = timezone.now()
+        cls._forget_old(now)
+        row, _ = cls.objects.get_or_create(digest=cls._pair(account, address), defaults={"last_at": now})
+        changed = cls.objects.filter(pk=row.pk, count__lt=cls.MOST).update(count=models.F("count") + 1, last_at=now)
+        return changed == 1
+
+    @classmethod
+    def succeeded(cls, account: str, address: str) -> None:
+        """Forget the attempts of a pair that gave the right password."""
+        cls.objects.filter(digest=cls._pair(account, address)).delete()
+
+    @classmethod
+    def _forget_old(cls, now: datetime) -> None:
+        """Delete what is past its lock, and the oldest rows beyond ROWS."""
+        cls.objects.filter(last_at__lt=now - cls.LOCK).delete()
+        if beyond := list(cls.objects.order_by("-last_at").values_list("pk", flat=True)[cls.ROWS : cls.ROWS + 1000]):
+            cls.objects.filter(pk__in=beyond).delete()
+
+    @staticmethod
+    def _pair(account: str, address: str) -> str:
+        return _digest(f"{account.casefold()}\0{address}")
 
 
 class IdempotencyKey(models.Model):

@@ -40,6 +40,20 @@ class Status(models.TextChoices):
 
 WORKING = frozenset({Status.PREPARING, Status.IMPLEMENTING, Status.REVIEWING})
 CANCELLABLE = WORKING | {Status.QUEUED, Status.PAUSED, Status.AWAITING_HUMAN, Status.NEEDS_ATTENTION}
+URGENCY = (
+    Status.NEEDS_ATTENTION,
+    Status.AWAITING_HUMAN,
+    Status.PAUSED,
+    Status.REVIEWING,
+    Status.IMPLEMENTING,
+    Status.PREPARING,
+    Status.QUEUED,
+    Status.APPROVED,
+    Status.FAILED,
+    Status.REJECTED,
+    Status.CANCELLED,
+)
+"""A task's status is that of its runs' most urgent: what waits for a human first."""
 _STOPS = {Status.PAUSED, Status.CANCELLED, Status.FAILED, Status.NEEDS_ATTENTION, Status.QUEUED, Status.AWAITING_HUMAN}
 
 TRANSITIONS: dict[Status, frozenset[Status]] = {
@@ -66,8 +80,6 @@ class Agent(models.TextChoices):
 
 class Run(models.Model):
     """One attempt at a task: own workspace, own transcript, own status."""
-
-    Status = Status
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
     number = models.PositiveIntegerField()

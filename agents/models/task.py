@@ -29,6 +29,7 @@ class Policy(BaseModel):
 
     verify: list[str] = Field(default_factory=list, max_length=20)
     protected: list[str] = Field(default_factory=list, max_length=200)
+    unprotected: list[str] = Field(default_factory=list, max_length=200)
     may_change_tests: bool = False
     network: list[str] = Field(default_factory=list, max_length=50)
     blocklist: list[str] = Field(default_factory=list, max_length=200)

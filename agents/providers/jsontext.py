@@ -1,8 +1,12 @@
-"""JSON on the wire: what we send, and the arguments that a model wrote."""
+"""JSON as it goes over the wire, each turn of a conversation written once."""
 
 import json
-import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from agents.providers.base import Turn
+
+Written = TypeVar("Written")
 
 
 def dumps(value: object) -> bytes:
@@ -10,31 +14,24 @@ def dumps(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def arguments(text: str) -> Any:
-    """Return the object that a call's arguments spell, or the text itself where they spell none.
-
-    No text at all is a call without arguments. NaN and numbers out of range are no JSON (RFC 8259).
-    """
-    if not text.strip():
-        return {}
-    try:
-        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, dict) else text
+def with_member(body: bytes, name: str, items: Sequence[bytes]) -> bytes:
+    """Return the JSON object `body` with one more member, a list of items that are JSON already."""
+    return b'%s,"%s":[%s]}' % (body[:-1], name.encode(), b",".join(items))
 
 
-def as_object(value: Any) -> dict[str, Any]:
-    """Return a call's input as the object that APIs insist on; a raw text is wrapped."""
-    return value if isinstance(value, dict) else {"malformed_arguments": value}
+class Fragments(Generic[Written]):
+    """Remembers what each turn was written as, so that a step costs the new turns and not the whole history."""
 
+    def __init__(self, write: Callable[[Turn], Written]) -> None:
+        self._write = write
+        self._turns: list[Turn] = []
+        self._written: list[Written] = []
 
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _finite(word: str) -> float:
-    number = float(word)
-    if math.isinf(number):
-        raise ValueError(f"{word} is out of range")
-    return number
+    def of(self, turns: Sequence[Turn]) -> list[Written]:
+        """Return the turns as written. A turn is written anew where another stood in its place before."""
+        kept = min(len(turns), len(self._turns))
+        for index in [index for index in range(kept) if turns[index] is not self._turns[index]]:
+            self._written[index] = self._write(turns[index])
+        self._written[kept:] = [self._write(turn) for turn in turns[kept:]]
+        self._turns = list(turns)
+        return self._written

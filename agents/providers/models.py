@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from agents.providers.base import Provider, ProviderError, Trouble, Usage
 from agents.providers.scripted import ScriptedProvider
@@ -57,7 +57,7 @@ class ModelInfo(BaseModel):
     prices: Prices = Prices()
     sees_images: bool = False
     replay_reasoning: bool = False
-    options: dict[str, Any] = {}
+    options: dict[str, JsonValue] = {}
 
     @property
     def is_scripted(self) -> bool:
@@ -120,14 +120,20 @@ def key_of(info: ModelInfo) -> str:
 
 
 def provider_for(info: ModelInfo) -> Provider:
-    """Return a fresh provider for one run. Raises ProviderError when the key is missing."""
+    """Return a fresh provider for one run. Raises ProviderError when the key is missing or can't be one."""
     if info.is_scripted:
         return ScriptedProvider()
     available = availability(info)
     if not available.ok:
         raise ProviderError(Trouble.WRONG_KEY, available.why)
+    key = key_of(info)
+    if not re.fullmatch(r"[!-~]*", key):
+        raise ProviderError(
+            Trouble.WRONG_KEY,
+            f"{info.key_variable} holds a blank, a line break or a letter that no key has; set it anew.",
+        )
     # The makers' SDKs take a second to load and much memory: only a process that asks one pays for it.
-    provider: Provider = import_module(MODULES[info.provider]).provider(info, key_of(info))
+    provider: Provider = import_module(MODULES[info.provider]).provider(info, key)
     return provider
 
 
@@ -222,7 +228,7 @@ def _models(configured: str, anthropic_url: str, openai_url: str) -> tuple[Model
 def _configured(value: str, builtin: dict[str, ModelInfo]) -> Iterator[ModelInfo]:
     text, where = _toml(value)
     try:
-        data = tomllib.loads(text, parse_float=Decimal)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ImproperlyConfigured(f"{where} is not TOML: {error}.") from error
     entries = data.pop("models", None)

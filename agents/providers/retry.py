@@ -44,5 +44,5 @@ def wait_s(error: ProviderError, tries: int) -> float:
     """Return the seconds to wait after so many failed tries: doubling, spread, or what the server asked for."""
     if error.retry_after_s is not None:
         return min(max(error.retry_after_s, 0.0), MAX_RETRY_AFTER_S)
-    doubled = min(FIRST_WAIT_S * 2 ** (tries - 1), MAX_WAIT_S)
+    doubled = min(FIRST_WAIT_S * float(2 ** (tries - 1)), MAX_WAIT_S)
     return doubled * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- spreads retries, guards nothing

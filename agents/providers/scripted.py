@@ -8,7 +8,6 @@ from typing import Any
 from agents.providers.base import (
     Call,
     Cancelled,
-    ModelTurn,
     ProviderError,
     Request,
     Response,
@@ -16,6 +15,7 @@ from agents.providers.base import (
     Trouble,
     Usage,
 )
+from agents.providers.calls import CallIds
 
 END_OF_SCRIPT = "(end of script)"
 MAX_DELAY_MS = 600_000
@@ -94,29 +94,22 @@ def _pieces(text: str) -> Iterator[str]:
 def _calls(request: Request, given: Any) -> tuple[Call, ...]:
     if given is None:
         return ()
-    items = given if isinstance(given, list) else [given]
-    taken = {call.call_id for turn in request.turns if isinstance(turn, ModelTurn) for call in turn.calls}
-    calls: list[Call] = []
-    for index, item in enumerate(items):
-        call = _call(item, f"{request.agent}-{request.position}-{index}", taken)
-        taken.add(call.call_id)
-        calls.append(call)
-    return tuple(calls)
+    ids = CallIds(request)
+    return tuple(_call(item, ids) for item in (given if isinstance(given, list) else [given]))
 
 
-def _call(item: Any, own_id: str, taken: set[str]) -> Call:
+def _call(item: Any, ids: CallIds) -> Call:
     if not isinstance(item, dict):
-        return Call(own_id, "", item)
-    given_id = item.get("id")
-    usable = isinstance(given_id, str) and 0 < len(given_id) <= 200 and given_id not in taken
+        return Call(ids.next(None), "", item)
     name = item.get("name")
-    return Call(given_id if usable else own_id, "" if name is None else str(name), item.get("input", {}))
+    return Call(ids.next(item.get("id")), "" if name is None else str(name), item.get("input", {}))
 
 
 def _usage(given: Any) -> Usage:
     if not isinstance(given, dict):
         return Usage()
-    return Usage(**{key: int(_number(given.get(key), 1_000_000_000)) for key in USAGE_KEYS})
+    fresh, output, cached, written = (int(_number(given.get(key), 1_000_000_000)) for key in USAGE_KEYS)
+    return Usage(fresh, output, cached, written)
 
 
 def _error(error: dict[str, Any]) -> ProviderError:

@@ -6,7 +6,7 @@ from agents.providers.base import Answer, AnswersTurn, ModelTurn, ToolSpec, Turn
 from agents.providers.jsontext import dumps
 
 BYTES_PER_TOKEN = 4
-"""English and code come to about four bytes a token; bytes (not characters) keep other scripts from being underrated."""
+"""English and code come to about four bytes a token; counting bytes keeps other scripts from being underrated."""
 IMAGE_TOKENS = 1500
 
 

@@ -1,33 +1,56 @@
-"""The diff as the review page shows it: rows with syntax, word marks, who wrote a line, and the remarks at their lines."""
+"""The diff as the review page shows it: rows with syntax, word marks, who wrote a line, and remarks at their lines."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlencode
 
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from workspaces import highlight, provenance, snapshots, words
+from workspaces import diffs, highlight, provenance, store, words
+from workspaces.diffs import Changes, FileChange, FileDiff, Hunk, Line
+from workspaces.git import Git
 from workspaces.models import Snapshot, Workspace
-from workspaces.snapshots import FileChange, FileDiff, Hunk, Line
+from workspaces.names import shown
+from workspaces.versions import Versions
 
-LIMIT_BYTES = 400_000
-"""A larger file is shown without colours, gaps and writers."""
 LIMIT_ROWS = 1500
 """Changed lines from which a file stays folded until it is asked for."""
 LIMIT_GAP = 2000
 
-LETTERS = {
-    "added": ("A", "a", "added"),
-    "modified": ("M", "m", "modified"),
-    "deleted": ("D", "d", "deleted"),
-    "renamed": ("R", "m", "renamed"),
-    "type": ("T", "m", "changed in type"),
+
+class Sign(NamedTuple):
+    """How a change is shown: a letter in a tone of the style sheet, and the word for it."""
+
+    letter: str
+    tone: str
+    word: str
+
+
+SIGNS = {
+    "added": Sign("A", "a", "added"),
+    "modified": Sign("M", "m", "modified"),
+    "deleted": Sign("D", "d", "deleted"),
+    "renamed": Sign("R", "m", "renamed"),
+    "type": Sign("T", "m", "changed in type"),
 }
 _CSS = {" ": "ctx", "+": "add", "-": "del"}
-_KINDS = {"100644": "an ordinary file", "100755": "an executable file", "120000": "a symbolic link", "160000": "a submodule"}
+_KINDS = {
+    "100644": "an ordinary file",
+    "100755": "an executable file",
+    "120000": "a symbolic link",
+    "160000": "a submodule",
+}
+_NOTHING = SafeString("")
+_BREAK = SafeString("<br>")
+_LEADS = {
+    "add": SafeString('<span class="sr">added: </span>'),
+    "del": SafeString('<span class="sr">removed: </span>'),
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +61,18 @@ class Writer:
     title: str
     text: str = ""
     step: int = 0
+    url: str = ""
+    """Where on the run page it is told; empty for a human's."""
     is_human: bool = False
+
+    @cached_property
+    def html(self) -> SafeString:
+        """The label with what the gutter shows on hover or focus."""
+        tip = format_html('<span class="tip" role="tooltip"><b>{}</b>{}{}</span>', self.title, _BREAK, self.text)
+        css = SafeString(' class="mine"') if self.is_human else _NOTHING
+        return format_html(
+            '<a href="{}"{} aria-label="{}">{}</a>{}', self.url, css, f"{self.title}: {self.text}", self.label, tip
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +104,7 @@ class Row:
     """One row of the table: a line, a hunk's head ("hunk"), or what lies between two hunks ("gap")."""
 
     css: str
-    html: SafeString = SafeString("")
+    html: SafeString = _NOTHING
     old: int | None = None
     new: int | None = None
     writer: Writer | None = None
@@ -83,6 +117,11 @@ class Row:
     @property
     def anchor(self) -> str:
         return f"n{self.new}" if self.new else f"o{self.old}"
+
+    @property
+    def lead(self) -> SafeString:
+        """What a reader who does not see colours is told first."""
+        return _LEADS.get(self.css, _NOTHING)
 
     @property
     def comment_line(self) -> int:
@@ -113,30 +152,41 @@ class ShownFile:
     """Why there are no rows, in a sentence; empty where rows could be loaded."""
     is_loaded: bool = False
     truncated: bool = False
+    can_open_gaps: bool = False
 
     @property
     def id(self) -> str:
         return file_id(self.change.path)
 
     @property
-    def letter(self) -> str:
-        return LETTERS[self.change.status][0]
-
-    @property
-    def tone(self) -> str:
-        return LETTERS[self.change.status][1]
-
-    @property
-    def word(self) -> str:
-        return LETTERS[self.change.status][2]
+    def sign(self) -> Sign:
+        return SIGNS[self.change.status]
 
     @property
     def query(self) -> str:
-        return urlencode({"file": self.change.path})
+        return urlencode({"path": self.change.path})
 
     @property
-    def note_count(self) -> int:
-        return len(self.notes) + sum(len(row.notes) for row in self.rows)
+    def is_renamed(self) -> bool:
+        return bool(self.change.old_path) and self.change.old_path != self.change.path
+
+    @property
+    def sizes(self) -> str:
+        sides = ((self.change.old_mode, self.change.size_old), (self.change.new_mode, self.change.size_new))
+        return " → ".join(filesizeformat(size) for mode, size in sides if mode != "000000")
+
+    @property
+    def changed_lines(self) -> int:
+        return self.change.additions + self.change.deletions
+
+    @property
+    def writer_words(self) -> str:
+        """Return who wrote the shown changes, as in "steps 5, 11, you"."""
+        steps = sorted({writer.step for writer in self.writers if writer.step})
+        humans = sorted({writer.label for writer in self.writers if writer.is_human})
+        word = "step" if len(steps) == 1 else "steps"
+        shown = [f"{word} {', '.join(map(str, steps[:8]))}{' …' if len(steps) > 8 else ''}"] if steps else []
+        return ", ".join([*shown, *humans])
 
     @property
     def facts(self) -> list[str]:
@@ -177,7 +227,24 @@ class Comparison:
     writers: dict[int, Writer]
     notes: dict[str, list[Note]] = field(default_factory=dict)
     """By path."""
-    _texts: dict[tuple[str, int], str | None] = field(default_factory=dict)
+
+    @property
+    def is_latest(self) -> bool:
+        """It ends with what the run has now, so that it can be commented and reverted."""
+        return self.end == self.chain[-1].number
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_latest and self.start == 0
+
+    @property
+    def query(self) -> str:
+        return urlencode({"from": self.start, "to": self.end})
+
+    @property
+    def words(self) -> str:
+        start = "The baseline" if self.start == 0 else f"Snapshot {self.start}"
+        return f"{start} with {'the latest' if self.is_latest else ''} snapshot {self.end}".replace("  ", " ")
 
     def show(self, change: FileChange, *, gaps: bool = False, whole: bool = False) -> ShownFile:
         """Return the file with its rows; `gaps` also shows the lines between hunks, `whole` a long diff too."""
@@ -185,26 +252,25 @@ class Comparison:
         notes = [note for path in _paths(change) for note in self.notes.get(path, [])]
         if why := _why_no_rows(change):
             return ShownFile(change, seen_as, notes=notes, why_empty=why, is_loaded=True)
-        if not whole and (change.additions or 0) + (change.deletions or 0) > LIMIT_ROWS:
+        if not whole and change.additions + change.deletions > LIMIT_ROWS:
             return ShownFile(change, seen_as, notes=notes)
-        diff = snapshots.file_diff(self.workspace, change.path, self.start, self.end)
-        return self._rows(change, diff, notes, seen_as, gaps=gaps)
+        return self._rows(change, notes, seen_as, gaps=gaps)
 
     def folded(self, change: FileChange) -> ShownFile:
         """Return the file without its rows; they are loaded on demand."""
         notes = [note for path in _paths(change) for note in self.notes.get(path, [])]
         return ShownFile(change, f"{self.start}-{self.version(change, self.end)}", notes=notes)
 
-    def _rows(
-        self, change: FileChange, diff: FileDiff, notes: list[Note], seen_as: str, *, gaps: bool
-    ) -> ShownFile:
+    def _rows(self, change: FileChange, notes: list[Note], seen_as: str, *, gaps: bool) -> ShownFile:
+        diff = self.diff(change)
         drawn = _Drawing(self, change, diff)
         rows = list(drawn.rows(gaps=gaps))
         left = self._pin(change, rows, notes)
         _group_writers(rows)
         seen = {id(row.writer): row.writer for row in rows if row.writer}
-        why = "" if rows else "No line differs."
-        return ShownFile(change, seen_as, rows, left, list(seen.values()), why, is_loaded=True, truncated=diff.truncated)
+        shown = ShownFile(change, seen_as, rows, left, list(seen.values()), is_loaded=True, truncated=diff.truncated)
+        shown = replace(shown, can_open_gaps=drawn.has_text)
+        return shown if rows else replace(shown, why_empty="No line differs.")
 
     def _pin(self, change: FileChange, rows: list[Row], notes: list[Note]) -> list[Note]:
         """Put each note at its row and return those that have none here."""
@@ -238,40 +304,84 @@ class Comparison:
 
     # --- versions of a file ----------------------------------------------------------------------
 
+    def load(self, changes: Iterable[FileChange]) -> None:
+        """Read all versions of these files at once; a file that was not loaded is shown without colours and writers."""
+        self._versions.load(
+            (number, path)
+            for change in changes
+            if not change.binary and (record := self._records.get(change.path))
+            for number in self._numbers(change)
+            for path in {record.path, record.old_path}
+        )
+
+    def _numbers(self, change: FileChange) -> list[int]:
+        """Return the snapshots whose version of the file matters here: both ends, all between, those of its notes."""
+        noted = [note.snapshot for path in _paths(change) for note in self.notes.get(path, ())]
+        ends = [self.version(change, number) for number in (self.start, self.end, *noted)]
+        between = [number for number in self.touching(change) if self.start < number <= self.end]
+        return [*ends, *between[: provenance.LIMIT_VERSIONS]]
+
     def touching(self, change: FileChange) -> list[int]:
-        """Return the numbers of the snapshots that changed the file, of those that are not cut off."""
+        """Return the numbers of the snapshots that changed the file."""
         paths = _paths(change)
         return [each.number for each in self.chain if each.number and _touches(each, paths)]
 
     def version(self, change: FileChange, number: int) -> int:
         """Return the snapshot that made the file what it was at `number`."""
-        return max((each for each in self.touching(change) if each <= number), default=0)
+        is_complete = self.chain[0].number == 0
+        return max((each for each in self.touching(change) if each <= number), default=0 if is_complete else number)
 
     def text(self, change: FileChange, number: int) -> str | None:
-        """Return the file's text at a snapshot, "" where it did not exist, None where it is no text or too large."""
-        for path in _paths(change):
-            text = self._read(path, number)
-            if text != "":
-                return text
-        return ""
-
-    def _read(self, path: str, number: int) -> str | None:
-        if (path, number) not in self._texts:
-            self._texts[path, number] = _text_at(self.workspace, path, number)
-        return self._texts[path, number]
+        """Return the file's text at a snapshot, "" where it did not exist, None where it is unknown."""
+        record = self._records.get(change.path)
+        if record is None:
+            return None
+        text = self._versions.text(number, record.path)
+        return text if text != "" else self._versions.text(number, record.old_path)
 
     def blame(self, change: FileChange) -> provenance.Blame:
         """Return who wrote what between the two snapshots; empty where a version can't be compared."""
-        numbers = [self.version(change, self.start), *(n for n in self.touching(change) if self.start < n <= self.end)]
+        between = [number for number in self.touching(change) if self.start < number <= self.end]
+        numbers = [self.version(change, self.start), *between]
         if len(numbers) > provenance.LIMIT_VERSIONS:
             return provenance.Blame()
-        versions = []
-        for number in numbers:
-            text = self.text(change, number)
-            if text is None:
-                return provenance.Blame()
-            versions.append((number, text.split("\n")))
-        return provenance.blame(versions)
+        texts = [self.text(change, number) for number in numbers]
+        known = [text.split("\n") for text in texts if text is not None]
+        return (
+            provenance.blame(list(zip(numbers, known, strict=True))) if len(known) == len(texts) else provenance.Blame()
+        )
+
+    def diff(self, change: FileChange) -> FileDiff:
+        record = self._records.get(change.path)
+        return diffs.diff_of(self._git, record) if record else FileDiff(change.path, change.old_path, [])
+
+    @cached_property
+    def changes(self) -> Changes:
+        """All files that differ."""
+        trees = self._trees
+        return diffs.compare(self._git, trees[self.start], trees[self.end], self.chain_by_number[self.end].hidden)
+
+    @cached_property
+    def chain_by_number(self) -> dict[int, Snapshot]:
+        return {each.number: each for each in self.chain}
+
+    @cached_property
+    def _trees(self) -> dict[int, str]:
+        return {each.number: each.tree for each in self.chain}
+
+    @cached_property
+    def _git(self) -> Git:
+        return store.ensure(self.workspace.repository)
+
+    @cached_property
+    def _records(self) -> dict[str, diffs.RawChange]:
+        trees = self._trees
+        rows = diffs.raw_changes(self._git, trees[self.start], trees[self.end], counted=False)
+        return {shown(each.path): each for each in rows}
+
+    @cached_property
+    def _versions(self) -> Versions:
+        return Versions(self._git, self._trees)
 
 
 def _paths(change: FileChange) -> tuple[str, ...]:
@@ -282,19 +392,11 @@ def _touches(snapshot: Snapshot, paths: tuple[str, ...]) -> bool:
     return snapshot.file_count > len(snapshot.files) or any(each.get("path") in paths for each in snapshot.files)
 
 
-def _text_at(workspace: Workspace, path: str, number: int) -> str | None:
-    try:
-        blob = snapshots.read(workspace, path, number, limit_bytes=LIMIT_BYTES)
-    except FileNotFoundError:
-        return ""
-    if blob.truncated or b"\0" in blob.data[:8000]:
-        return None
-    return blob.data.decode("utf-8", "replace")
-
-
 def _why_no_rows(change: FileChange) -> str:
     if change.old_mode == "160000" or change.new_mode == "160000":
         return "A submodule: Sakura records which commit it points to and nothing inside it."
+    if not change.stored:
+        return "Over 50 MB: its size and hash are recorded, its bytes are not."
     if change.binary:
         return "A binary file: only its size is shown."
     if not change.additions and not change.deletions:
@@ -329,6 +431,10 @@ class _Drawing:
             old, new = _after(hunk.old_start, hunk.old_lines), _after(hunk.new_start, hunk.new_lines)
         if self.diff.hunks and not self.diff.truncated and self._new_html:
             yield from self._gap(old, new, len(self._new_html) + 1, gaps=gaps)
+
+    @property
+    def has_text(self) -> bool:
+        return bool(self._new_html)
 
     def _gap(self, old: int, new: int, until: int, *, gaps: bool) -> Iterator[Row]:
         count = until - new
@@ -394,12 +500,3 @@ def _word_marks(lines: Sequence[Line]) -> dict[int, words.Spans]:
     for removed, added in words.pairs("".join(line.kind for line in lines)):
         marks[removed], marks[added] = words.changed(lines[removed].text, lines[added].text)
     return marks
-
-
-def counts(files: Sequence[FileChange]) -> dict[str, Any]:
-    """Return how many files there are and how many lines came and went."""
-    return {
-        "files": len(files),
-        "additions": sum(each.additions or 0 for each in files),
-        "deletions": sum(each.deletions or 0 for each in files),
-    }

@@ -1,5 +1,20 @@
 """The wall around commands: what a command may see and use, and the run of one command inside it."""
 
-from workspaces.sandbox.place import Limits, Outcome, Place
+from workspaces.sandbox.identity import own, worker_uid
+from workspaces.sandbox.place import Ending, Limits, Outcome, Place, Tree
+from workspaces.sandbox.probe import Report, probe
+from workspaces.sandbox.run import end_leftover, run_command
 
-__all__ = ["Limits", "Outcome", "Place"]
+__all__ = [
+    "Ending",
+    "Limits",
+    "Outcome",
+    "Place",
+    "Report",
+    "Tree",
+    "end_leftover",
+    "own",
+    "probe",
+    "run_command",
+    "worker_uid",
+]

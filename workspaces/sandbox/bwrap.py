@@ -20,9 +20,14 @@ PRLIMIT = "/usr/bin/prlimit"
 BASH = "/bin/bash"
 
 NAMESPACES = (
-    "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --disable-userns "
-    "--uid 1000 --gid 1000 --hostname sandbox --die-with-parent --new-session --cap-drop ALL"
-).split()
+    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+)
+EMPTY_FOLDERS = (
+    *("--perms", "0755", "--dir", "/run", "--perms", "0755", "--dir", "/var"),
+    *("--symlink", environment.TMP, "/var/tmp"),  # noqa: S108  the sandbox's own
+)
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 TAKEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc", "/dev", environment.TREE, environment.HOME, "/sakura"))
 """Where the tree's real path can't be shown, since something else is mounted there."""
@@ -46,7 +51,9 @@ class Door:
     hosts: tuple[str, ...]
 
 
-def confined(wall: Wall, command: str, place: Place, limits: Limits, held: ExitStack, door: Door | None = None) -> Launch:
+def confined(
+    wall: Wall, command: str, place: Place, limits: Limits, held: ExitStack, door: Door | None = None
+) -> Launch:
     """Return how to start `command` under bash in the sandbox; what must be closed afterwards is put into `held`."""
     notes: list[str] = []
     reading, writing = os.pipe()
@@ -66,7 +73,7 @@ def confined(wall: Wall, command: str, place: Place, limits: Limits, held: ExitS
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
     return Launch(
         argv=[wall.bwrap, "--args", str(args), "--", *_limited(limits), *forwarder, BASH, "-c", command],
-        env=environment.clean(layers.Made.read(place.environment).tree, proxied=door is not None),
+        env=environment.clean(_programs(place), proxied=door is not None),
         cwd=Path("/"),
         uid=place.uid,
         fds=tuple(descriptors.all),
@@ -74,6 +81,12 @@ def confined(wall: Wall, command: str, place: Place, limits: Limits, held: ExitS
         status=reading,
         applied=_applied(wall, place, limits, door, notes),
     )
+
+
+def _programs(place: Place) -> list[str]:
+    """Return the folders below the tree whose programs are on the PATH: what set-up made, and the run's own."""
+    made = layers.Made.read(place.environment).tree
+    return made + [name for name in environment.PROGRAMS if name not in made and (place.tree / name).is_dir()]
 
 
 def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, notes: list[str]) -> dict[str, object]:
@@ -141,9 +154,9 @@ def toolchain_fault(path: Path, uid: int | None) -> str:
 def _kernel(limits: Limits) -> list[str]:
     """Return the kernel's own file systems; /dev of bubblewrap is an unlimited tmpfs, hence the remount at the end."""
     line = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    for path, size in (("/dev/shm", limits.shm_bytes), ("/tmp", limits.tmp_bytes)):  # noqa: S108  the sandbox's own
+    for path, size in (("/dev/shm", limits.shm_bytes), (environment.TMP, limits.tmp_bytes)):  # noqa: S108
         line += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
-    return [*line, "--dir", "/run", "--symlink", "/tmp", "/var/tmp"]
+    return [*line, *EMPTY_FOLDERS]
 
 
 def _real_path(place: Place) -> list[str]:
@@ -166,7 +179,16 @@ def _hidden(place: Place, descriptors: _Descriptors) -> list[str]:
 
 def _door(door: Door, descriptors: _Descriptors) -> list[str]:
     script = (Path(__file__).parent / "forwarder.py").read_bytes()
-    return ["--ro-bind", str(door.socket), SOCKET, "--perms", "0444", "--file", str(descriptors.file(script)), FORWARDER]
+    return [
+        "--ro-bind",
+        str(door.socket),
+        SOCKET,
+        "--perms",
+        "0444",
+        "--file",
+        str(descriptors.file(script)),
+        FORWARDER,
+    ]
 
 
 def _limited(limits: Limits) -> list[str]:
@@ -212,4 +234,3 @@ def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launc
             "notes": ["there is no sandbox: SAKURA_SANDBOX=off"],
         },
     )
-

@@ -1,13 +1,14 @@
 """The environment a command starts with: an allow-list, nothing of the server's own."""
 
-from pathlib import Path
-
 from django.conf import settings
 
 HOME = "/home/agent"
+TMP = "/tmp"  # noqa: S108  the sandbox's own
 TREE = "/workspace"
 PROXY_PORT = 3128
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+PROGRAMS = {".venv": "bin", "venv": "bin", "node_modules": ".bin", "vendor": "bin"}
+"""Where a folder of a project keeps programs."""
 PRIVATE_PATH = (".local/bin", ".cargo/bin", "go/bin")
 
 
@@ -17,8 +18,8 @@ def toolchain_paths() -> list[str]:
 
 
 def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bool = False) -> dict[str, str]:
-    """Return the whole environment; `folders` are those that set-up made, as paths below the tree."""
-    programs = [f"{tree}/{folder}/{_programs(folder)}" for folder in folders if _programs(folder)]
+    """Return the whole environment; `folders` (of PROGRAMS, below the tree) bring programs."""
+    programs = [f"{tree}/{folder}/{inner}" for folder in folders if (inner := PROGRAMS.get(folder))]
     path = [*programs, *toolchain_paths(), *(f"{home}/{name}" for name in PRIVATE_PATH), *SYSTEM_PATH]
     found = {
         "PATH": ":".join(path),
@@ -26,7 +27,7 @@ def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bo
         "USER": "agent",
         "LOGNAME": "agent",
         "SHELL": "/bin/bash",
-        "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
+        "TMPDIR": TMP,
         "TERM": "dumb",
         "LANG": "C.UTF-8",
         "TZ": "UTC",
@@ -49,12 +50,7 @@ def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bo
     return found | (_proxy() if proxied else {})
 
 
-def _programs(folder: str) -> str:
-    """Return where a folder that set-up made keeps programs for the PATH, or an empty word."""
-    return {".venv": "bin", "venv": "bin", "node_modules": ".bin", "vendor": "bin"}.get(Path(folder).as_posix(), "")
-
-
 def _proxy() -> dict[str, str]:
     address = f"http://127.0.0.1:{PROXY_PORT}"
-    names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    return {name: address for name in names} | {"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"}
+    found = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), address)
+    return found | dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")

@@ -14,8 +14,8 @@ from pathlib import Path
 HOST = Path("/etc")
 COPIED = (
     "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs",
-    "pki/ca-trust/extracted", "ca-certificates", "ca-certificates.conf", "localtime", "timezone", "mime.types", "protocols",
-    "services", "fonts", "magic", "terminfo", "debian_version", "os-release", "maven",
+    "pki/ca-trust/extracted", "ca-certificates", "ca-certificates.conf", "localtime", "timezone", "mime.types",
+    "protocols", "services", "fonts", "magic", "terminfo", "debian_version", "os-release", "maven",
 )  # fmt: skip
 COPIED_PATTERNS = ("python3*", "java-*", "perl*")
 MADE = {
@@ -36,8 +36,8 @@ def folder(parent: Path) -> Path:
     Readers of an older one keep it: its name comes from its content. Costs some milliseconds; call it once per start.
     """
     found = list(_host_files())
-    name = hashlib.sha256(repr((sorted(MADE.items()), [(str(path), _mark(path)) for path in found])).encode()).hexdigest()[:16]
-    wanted = parent / f"etc-{name}"
+    told = (sorted(MADE.items()), [(str(path), _mark(path)) for path in found])
+    wanted = parent / f"etc-{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
     if wanted.is_dir():
         return wanted
     parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,9 @@ def folder(parent: Path) -> Path:
 
 def _host_files() -> Iterator[Path]:
     """Yield the files and links to copy: only those every user may read, no more than the bounds."""
-    roots = [HOST / name for name in COPIED] + [path for pattern in COPIED_PATTERNS for path in sorted(HOST.glob(pattern))]
+    roots = [HOST / name for name in COPIED] + [
+        path for pattern in COPIED_PATTERNS for path in sorted(HOST.glob(pattern))
+    ]
     count = size = 0
     for path in (path for root in roots for path in _walk(root)):
         found = path.lstat()

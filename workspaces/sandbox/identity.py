@@ -4,6 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+from django.conf import settings
+
 FIRST_UID = 60706
 """The first of 478 numbers that systemd's table of users leaves to nobody (systemd.io/UIDS-GIDS: 60706…61183)."""
 UIDS = 478
@@ -16,6 +18,15 @@ def is_root() -> bool:
 def worker_uid(workspace_id: int) -> int | None:
     """Return the uid and gid of a live run when the server is root; None keeps the server's own."""
     return FIRST_UID + workspace_id % UIDS if is_root() else None
+
+
+def own_folder() -> Path:
+    """Return the folder of the sandbox's own things in the data folder; every uid may pass through it."""
+    folder = Path(settings.SAKURA_DATA_DIR) / "sandbox"
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o777 != 0o711:
+        folder.chmod(0o711)
+    return folder
 
 
 def own(path: Path, uid: int | None) -> None:

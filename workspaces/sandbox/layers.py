@@ -9,10 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from django.conf import settings
-
 from workspaces.sandbox import environment
-from workspaces.sandbox.identity import own
+from workspaces.sandbox.identity import own, own_folder
 from workspaces.sandbox.place import Place, Tree
 
 MADE = "made.json"
@@ -51,8 +49,8 @@ def tree_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str
 
 
 def _copied(place: Place, held: ExitStack) -> Path:
-    scratch = Path(settings.SAKURA_DATA_DIR) / "sandbox" / f"copy-{secrets.token_hex(8)}"
-    scratch.mkdir(parents=True)
+    scratch = own_folder() / f"copy-{secrets.token_hex(8)}"
+    scratch.mkdir(mode=0o711)
     held.callback(shutil.rmtree, scratch, ignore_errors=True)
     shutil.copytree(place.tree, scratch / "tree", symlinks=True, ignore_dangling_symlinks=True)
     own(scratch / "tree", place.uid)
@@ -76,7 +74,9 @@ def made_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str
             elif source.is_file() or not overlay:
                 mounts += ["--ro-bind", str(source), f"{inside}/{name}"]
             else:
-                mounts += _layered(source, f"{inside}/{name}", upper and upper / part / name.replace("/", "%"), place.uid)
+                mounts += _layered(
+                    source, f"{inside}/{name}", upper and upper / part / name.replace("/", "%"), place.uid
+                )
     return mounts
 
 

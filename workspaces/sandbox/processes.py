@@ -1,11 +1,14 @@
 """Facts about processes of this machine, from /proc: start times, the memory and the members of a sandbox."""
 
 import os
+import select
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
+MARKED_ROUNDS = 5
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -44,11 +47,43 @@ def marked(word: str) -> list[int]:
     return [int(name) for name in _numbers(PROC) if wanted in _read(PROC / name / "environ").split(b"\0")]
 
 
-def kill(pid: int) -> None:
+def kill_group(leader: int) -> None:
+    """Kill a process group; its leader must not have been waited for yet, so that the number is still its own."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def kill_marked(word: str) -> None:
+    """Kill what carries the mark, some times over: a process may fork while its siblings die."""
+    for _ in range(MARKED_ROUNDS):
+        found = marked(word)
+        for pid in found:
+            _kill(pid)
+        if not found:
+            return
+
+
+def kill_and_wait(handle: int, timeout_s: float) -> bool:
+    """Kill the process that a pidfd stands for, return whether it was gone in time.
+
+    The first process of a sandbox takes all others with it, and counts as gone only after them.
+    """
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    if not select.select([handle], [], [], timeout_s)[0]:
+        return False
+    with suppress(ChildProcessError):  # ours only where this server adopts orphans, as in a container
+        os.waitid(os.P_PIDFD, handle, os.WEXITED | os.WNOHANG)
+    return True
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _numbers(folder: Path) -> Iterator[str]:

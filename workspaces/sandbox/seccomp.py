@@ -1,7 +1,7 @@
 """The filter on system calls: classic BPF for x86_64 and aarch64, built here so that it needs no library.
 
-Numbers are those of the kernel's own tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h);
-a test compares them with the headers of the machine.
+Numbers are those of the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h); a
+test compares them with the headers of the machine.
 """
 
 import errno

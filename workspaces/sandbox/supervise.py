@@ -3,7 +3,6 @@
 import json
 import os
 import selectors
-import signal
 import subprocess
 import threading
 import time
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any
 
 from workspaces.sandbox import processes
 from workspaces.sandbox.launch import Launch
@@ -23,7 +22,8 @@ LOOK_S = 0.1
 REST_S = 1.0
 """How long output that is still in the pipe is read after everything ended."""
 GONE_S = 5.0
-STATUS_BYTES = 64 * 1024
+BWRAP_FAILED = 1
+"""The exit code of bubblewrap itself when it could not set the sandbox up (it reports no code of a command then)."""
 
 
 @dataclass(frozen=True)
@@ -49,72 +49,98 @@ class Ended:
 def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears) -> Ended:
     """Start the command and wait for its end, in this one thread: the kernel ties a sandbox to the thread that made it.
 
-    Raises OSError where the program can't be started or the spool can't be written; nothing is left running then either.
+    Raises OSError where the program can't be started or the spool can't be written; nothing is left running then.
     """
     with ExitStack() as held:
         output = held.enter_context(spool.open("wb", buffering=0))
         return _Command(launch, limits, output, ears, held).wait()
 
 
+def _start(launch: Launch) -> subprocess.Popen[bytes]:
+    identity: dict[str, Any] = (
+        {} if launch.uid is None else {"user": launch.uid, "group": launch.uid, "extra_groups": []}
+    )
+    return subprocess.Popen(
+        launch.argv,
+        env=launch.env,
+        cwd=launch.cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        start_new_session=True,
+        pass_fds=launch.fds,
+        **identity,
+    )
+
+
 class _Command:
-    def __init__(self, launch: Launch, limits: Limits, output: BinaryIO, ears: Ears, held: ExitStack) -> None:
-        self.launch, self.limits, self.output, self.ears = launch, limits, output, ears
-        self.began = time.monotonic()
-        self.child = held.enter_context(_start(launch))
-        held.callback(self.end_all)
-        launch.release()
+    def __init__(self, launch: Launch, limits: Limits, output: IO[bytes], ears: Ears, held: ExitStack) -> None:
+        self.launch, self.limits, self.output, self.ears, self.held = launch, limits, output, ears, held
         self.ending: Ending | None = None
         self.exit_code: int | None = None
         self.total = 0
         self.status = b""
         self.init: int | None = None
         self.init_handle: int | None = None
-        self.next_look = self.began + LOOK_S
+        self.began = time.monotonic()
+        self.next_look = self.began + min(LOOK_S, limits.timeout_s)
         self.selector = held.enter_context(selectors.DefaultSelector())
-        self.handle = os.pidfd_open(self.child.pid)
-        held.callback(os.close, self.handle)
-        self._listen()
-
-    def _listen(self) -> None:
+        self.listening: set[int] = set()
+        self.child = held.enter_context(_start(launch))
+        held.callback(self.end_all)
+        launch.release()
         assert self.child.stdout is not None
         self.pipe = self.child.stdout.fileno()
-        os.set_blocking(self.pipe, False)
-        self.selector.register(self.pipe, selectors.EVENT_READ, self._read_output)
-        self.selector.register(self.handle, selectors.EVENT_READ, self._exited)
+        self.handle = os.pidfd_open(self.child.pid)
+        held.callback(os.close, self.handle)
+
+    def wait(self) -> Ended:
+        self._listen(self.pipe, self._read_output)
+        self._listen(self.handle, self._exited)
         if self.launch.status is None:
             self._started(self.child.pid)
         else:
-            os.set_blocking(self.launch.status, False)
-            self.selector.register(self.launch.status, selectors.EVENT_READ, self._read_status)
-
-    def wait(self) -> Ended:
+            self._listen(self.launch.status, self._read_status)
         while self.ending is None:
             self._turn(self.next_look)
-            if time.monotonic() >= self.next_look:
+            if self.ending is None and time.monotonic() >= self.next_look:
                 self._look()
         self.end_all()
         self._rest()
-        return Ended(
-            ending=self.ending,
-            exit_code=self.exit_code,
-            duration_ms=round((time.monotonic() - self.began) * 1000),
-            total_bytes=self.total,
-            ran=self.launch.status is None or self.ending is not Ending.EXIT or self.exit_code is not None,
-        )
+        return self._ended(self.ending)
+
+    def _ended(self, ending: Ending) -> Ended:
+        code = self.child.returncode
+        if ending is Ending.EXIT and self.exit_code is None:
+            self.exit_code = 128 - code if code < 0 else code
+            ran = self.launch.status is None or code != BWRAP_FAILED
+        else:
+            ran = True
+        duration_ms = round((time.monotonic() - self.began) * 1000)
+        return Ended(ending, self.exit_code, duration_ms, self.total, ran)
+
+    def _listen(self, descriptor: int, heard: Callable[[], None]) -> None:
+        os.set_blocking(descriptor, False)
+        self.selector.register(descriptor, selectors.EVENT_READ, heard)
+        self.listening.add(descriptor)
+
+    def _unlisten(self, descriptor: int) -> None:
+        self.selector.unregister(descriptor)
+        self.listening.discard(descriptor)
 
     def _turn(self, until: float) -> None:
         for key, _ in self.selector.select(max(0.0, until - time.monotonic())):
-            if key.fd in self.selector.get_map():
+            if key.fd in self.listening:
                 key.data()
 
     def _look(self) -> None:
-        now = time.monotonic()
-        self.next_look = min(now + LOOK_S, max(now, self.began + self.limits.timeout_s))
-        if self.ending is not None:
-            return
+        """End the command where a person, the clock or its memory says so."""
+        now, deadline = time.monotonic(), self.began + self.limits.timeout_s
+        self.next_look = min(now + LOOK_S, max(now, deadline))
         if self.ears.cancelled.is_set():
             self.ending = Ending.CANCELLED
-        elif now >= self.began + self.limits.timeout_s:
+        elif now >= deadline:
             self.ending = Ending.TIMEOUT
         elif self.init is not None and self.launch.status is not None and self._too_big(self.init):
             self.ending = Ending.MEMORY_LIMIT
@@ -128,70 +154,67 @@ class _Command:
         except BlockingIOError:
             return
         if not data:
-            self.selector.unregister(self.pipe)
+            self._unlisten(self.pipe)
             return
         kept = data[: self.limits.output_bytes - self.total]
         if kept:
-            self.output.write(kept)
-            self.total += len(kept)
-            self.ears.on_bytes(kept)
-        if len(kept) < len(data) and self.ending is None:
+            self._keep(kept)
+        if len(kept) < len(data):
             self.ending = Ending.OUTPUT_LIMIT
+            self._unlisten(self.pipe)
+
+    def _keep(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:  # an unbuffered write may take only a part
+            rest = rest[self.output.write(rest) :]
+        self.total += len(data)
+        self.ears.on_bytes(data)
 
     def _read_status(self) -> None:
         """Read what bubblewrap says: the number of the sandbox's first process, then the command's exit code."""
         assert self.launch.status is not None
         try:
-            data = os.read(self.launch.status, STATUS_BYTES)
+            data = os.read(self.launch.status, PIECE)
         except BlockingIOError:
             return
         if not data:
-            self.selector.unregister(self.launch.status)
+            self._unlisten(self.launch.status)
             return
-        self.status += data
-        while b"\n" in self.status:
-            line, _, self.status = self.status.partition(b"\n")
-            said = json.loads(line)
+        *lines, self.status = (self.status + data).split(b"\n")
+        for said in map(json.loads, lines):
             if "child-pid" in said:
                 self._started(said["child-pid"])
-            if "exit-code" in said:
-                self.exit_code = said["exit-code"]
+            self.exit_code = said.get("exit-code", self.exit_code)
 
     def _started(self, pid: int) -> None:
-        handle = processes.open_pidfd(pid)
-        started = processes.start_time(pid)
+        started, handle = processes.start_time(pid), processes.open_pidfd(pid)
+        if started is None or handle is None:
+            return
+        self.held.callback(os.close, handle)
         self.init, self.init_handle = pid, handle
-        if started is not None and handle is not None:
-            self.ears.on_start(pid, started)
+        self.ears.on_start(pid, started)
 
     def _exited(self) -> None:
-        self.selector.unregister(self.handle)
-        if self.launch.status is None:
-            code = self.child.wait()
-            self.exit_code = 128 - code if code < 0 else code
-        elif self.launch.status in self.selector.get_map():
+        self._unlisten(self.handle)
+        if self.launch.status in self.listening:
             self._read_status()
-        if self.ending is None:
-            self.ending = Ending.EXIT
+        self.ending = self.ending or Ending.EXIT
 
     def end_all(self) -> None:
         """Kill whatever the command started and wait until it is gone; calling again does no harm."""
-        if self.child.returncode is None:
-            self._know_init()
-            processes.kill_group(self.child.pid)
+        if self.child.returncode is not None:
+            return
+        if self.init is None and self.launch.status in self.listening:
+            self._read_status()  # before the one who tells it is killed
         if self.init_handle is not None and self.launch.status is not None:
-            _kill_and_wait(self.init_handle)
+            processes.kill_and_wait(self.init_handle, GONE_S)
+        processes.kill_group(self.child.pid)
+        self.child.wait(timeout=GONE_S)
         if self.launch.marker:
             processes.kill_marked(self.launch.marker)
-        self.child.wait(timeout=GONE_S)
-
-    def _know_init(self) -> None:
-        """Read the number of the first process before the one who tells it is killed."""
-        if self.init is None and self.launch.status in self.selector.get_map():
-            self._read_status()
 
     def _rest(self) -> None:
         """Read what is left in the pipe; everyone who could hold it open is dead, or has REST_S."""
         until = time.monotonic() + REST_S
-        while self.pipe in self.selector.get_map() and time.monotonic() < until and self.total < self.limits.output_bytes:
+        while self.pipe in self.listening and time.monotonic() < until:
             self._turn(until)

@@ -33,9 +33,13 @@ class Command(BaseCommand):
 def _roles(user: User, wanted: list[str] | None) -> list[Role]:
     held = roles_of(user)
     if not held:
-        raise CommandError(f"{user.username} has no role, so a token would open nothing. Give a role on the settings page.")
+        raise CommandError(
+            f"{user.username} has no role, so a token would open nothing. Give a role on the settings page."
+        )
     roles = [Role(name) for name in wanted] if wanted else list(held)
     missing = sorted(set(roles) - held)
     if missing:
-        raise CommandError(f"{user.username} does not have: {', '.join(missing)}. A token gives no more than its user has.")
+        raise CommandError(
+            f"{user.username} does not have: {', '.join(missing)}. A token gives no more than its user has."
+        )
     return sorted(roles)

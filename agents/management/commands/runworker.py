@@ -36,5 +36,7 @@ class Command(runworker.Command):  # type: ignore[misc] # channels has no types
                 "To run all in one process use: manage.py serve"
             )
         if settings.SQLITE:
-            raise CommandError("runworker needs PostgreSQL: set DATABASE_URL, or run all in one process by manage.py serve.")
+            raise CommandError(
+                "runworker needs PostgreSQL: set DATABASE_URL, or run all in one process by manage.py serve."
+            )
         super().handle(*args, **options)

@@ -42,7 +42,11 @@ class Command(BaseCommand):
         base = settings.SAKURA_BASE_URL or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
         user = administrator()
         report = sandbox.probe()
-        lines = [f"Sakura is at {base}/", f"Log in as {user.get_username()}, once, within 30 minutes:", f"    {base}/login/{LoginLink.make(user)}/"]
+        lines = [
+            f"Sakura is at {base}/",
+            f"Log in as {user.get_username()}, once, within 30 minutes:",
+            f"    {base}/login/{LoginLink.make(user)}/",
+        ]
         if report.level != "full":
             lines += [f"Sandbox: {report.level}. {' '.join(report.reasons)}", f"    {report.cure}"]
         lines.append("Stop it by Ctrl+C; what runs goes on at the next start.")
@@ -95,4 +99,4 @@ def _serve(listening: socket.socket) -> None:
 async def _stop() -> None:
     await consumers.close_all()
     await worker.stop()
-    reactor.callLater(0, reactor.stop)  # type: ignore[attr-defined]
+    reactor.stop()  # type: ignore[attr-defined] # the installed reactor, not the module

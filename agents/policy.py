@@ -1,0 +1,91 @@
+"""What an agent may do in its workspace: the default rules, the task's own, and who it is."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from django.conf import settings
+
+from agents.models import Agent, Policy
+from agents.tools.base import Rules, ToolError
+from workspaces import globs
+from workspaces.models import Workspace
+from workspaces.paths import is_git
+
+NEVER_WRITTEN = (".sakura/**",)
+"""Instructions to agents: an agent reads them, people write them."""
+
+WRITTEN_IF_TASK_SAYS = (
+    *(".vscode/**", ".idea/**", ".claude/**", ".cursor/**", ".husky/**", ".devcontainer/**", ".githooks/**"),
+    *(".gitconfig", ".gitmodules", ".envrc", ".pre-commit-config.yaml"),
+    *(
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_logout",
+        ".profile",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+        ".zlogin",
+    ),
+    *(".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".circleci/**", ".travis.yml", "Jenkinsfile"),
+    *("azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker/**", ".buildkite/**"),
+)
+"""What runs by itself on a person's machine, or with the project's rights, once the work is merged."""
+
+
+@dataclass(frozen=True)
+class TaskRules:
+    """The rules of one agent on one task (the `Rules` of agents.tools.base). Paths are relative and posix."""
+
+    agent: str
+    protected: tuple[str, ...]
+    allowed: tuple[str, ...]
+    blocked: tuple[str, ...]
+
+    def may_write(self, path: str) -> None:
+        """Raise DENIED for a reviewer, PROTECTED_PATH for a protected path, naming the rule."""
+        if self.agent == Agent.REVIEWER:
+            raise ToolError("DENIED", f"{path}: a reviewer changes nothing; say in the review what should change.")
+        if is_git(path):
+            _refuse(path, ".git", "file tools leave a repository's own files alone")
+        self._hold(path, NEVER_WRITTEN, "agents read it, people write it")
+        self._hold(path, self.protected, "the task protects it")
+        if not any(globs.matches(rule, path) for rule in self.allowed):
+            self._hold(
+                path, WRITTEN_IF_TASK_SAYS, "it runs by itself once the work is merged, so the task must allow it"
+            )
+
+    def _hold(self, path: str, rules: tuple[str, ...], why: str) -> None:
+        for rule in rules:
+            if globs.matches(rule, path):
+                _refuse(path, rule, why)
+
+    def may_read(self, path: str) -> None:
+        """Raise PROTECTED_PATH for git's own files; no policy hides more so far."""
+        if is_git(path):
+            _refuse(path, ".git", "file tools leave a repository's own files alone")
+
+    def may_run(self, command: str) -> None:
+        """Raise BLOCKED_COMMAND where the command as a whole fits a rule of the blocklist; the sandbox is the wall."""
+        words = " ".join(command.split())
+        for rule in self.blocked:
+            wanted = rule.strip().removeprefix("run_command(").removesuffix(")").strip()
+            if fnmatchcase(words, wanted) or words.startswith(f"{wanted} "):
+                raise ToolError(
+                    "BLOCKED_COMMAND", f"rule `{rule}`: this command is not allowed here; find another way."
+                )
+
+
+def _refuse(path: str, rule: str, why: str) -> None:
+    raise ToolError(
+        "PROTECTED_PATH", f"{path}: rule `{rule}`: {why}. Leave the file as it is and say so in your summary."
+    )
+
+
+def rules_for(task_policy: Policy | dict[str, Any], agent: str, workspace: Workspace) -> Rules:
+    """Return the rules of an agent on a task."""
+    policy = task_policy if isinstance(task_policy, Policy) else Policy.model_validate(task_policy)
+    blocked = (*settings.SAKURA_COMMAND_BLOCKLIST, *policy.blocklist)
+    return TaskRules(str(agent), tuple(policy.protected), tuple(policy.unprotected), blocked)

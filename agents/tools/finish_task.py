@@ -1,0 +1,26 @@
+"""The tool finish_task: the implementer's word that the work is done."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from agents.tools.base import Effect, Input, Result, ToolContext, tool
+
+
+class FinishTask(Input):
+    summary: str = Field(
+        min_length=1, max_length=20_000, description="What was done and why, for the person who reviews it."
+    )
+    modified_files: list[str] = Field(default_factory=list, max_length=2000, description="The files that you changed.")
+    risk_level: Literal["low", "medium", "high"] = Field("low", description="How much could go wrong with it.")
+    test_result: str = Field("", max_length=5000, description="Which tests were run, and how they ended.")
+
+
+@tool(effect=Effect.FINISH, input=FinishTask, minimal=True, agents=("implementer",))
+def finish_task(ctx: ToolContext, args: FinishTask) -> Result:
+    """Say that the task is done, and hand the work over for review. Call it alone, as the last thing.
+
+    What you claim is held against the facts: the files that changed, and the tests that ran after the last edit.
+    """
+    claim = args.model_dump()
+    return Result("The work is handed over for review.", claim, finish=claim)

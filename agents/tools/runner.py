@@ -1,0 +1,181 @@
+"""Carries out one call: finds the tool, reads its input, bounds its result. A failure is a result too."""
+
+import errno
+import json
+import logging
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from agents.tools.base import REGISTRY, Effect, Input, Limits, Result, Tool, ToolContext, ToolError
+from workspaces import names, outputs, paths
+from workspaces.files import OS_ERRORS
+from workspaces.paths import WorkspaceError
+
+logger = logging.getLogger(__name__)
+
+PATH_ARGUMENTS = ("file_path", "path")
+_CAPS = {
+    "read_file": "read_chars",
+    "search_in_files": "search_chars",
+    "run_command": "command_chars",
+    "check_changes": "changes_chars",
+}
+_NOTE_CHARS = 1000
+"""What a tool that bounds itself may add in notes."""
+
+
+class Call(Protocol):
+    """What a model asked for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def input(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call that can be carried out. `resolved` maps path arguments to paths relative to the workspace."""
+
+    tool: Tool
+    args: Input
+    effect: Effect
+    resolved: dict[str, str]
+
+
+def available(agent: str, toolset: str) -> list[Tool]:
+    """Return the tools that an agent gets, by name."""
+    found = (tool for tool in REGISTRY.values() if agent in tool.agents and toolset in tool.toolsets)
+    return sorted(found, key=lambda tool: tool.name)
+
+
+# --- before --------------------------------------------------------------------------------------
+
+
+def prepare(call: Call, tools: Sequence[Tool], root: Path | None = None) -> Prepared:
+    """Find the tool and read its input. Raises ToolError UNKNOWN_TOOL or INVALID_INPUT."""
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
+        names = ", ".join(sorted(tool.name for tool in tools))
+        raise ToolError("UNKNOWN_TOOL", f"there is no tool {call.name!r} here. The tools are: {names}.")
+    args = _read_input(tool, call.input)
+    return Prepared(tool, args, tool.effect, _resolved(args, root))
+
+
+def _read_input(tool: Tool, given: Any) -> Input:
+    if isinstance(given, str):
+        raise ToolError("INVALID_INPUT", f"{tool.name}: the arguments are no JSON object: {_json_fault(given)}.")
+    if not isinstance(given, dict):
+        raise ToolError("INVALID_INPUT", f"{tool.name}: the arguments must be a JSON object, not {_kind(given)}.")
+    try:
+        return tool.input.model_validate(given)
+    except ValidationError as error:
+        raise ToolError("INVALID_INPUT", f"{tool.name}: {_faults(error, tool)}") from None
+
+
+def _json_fault(text: str) -> str:
+    try:
+        return f"they are {_kind(json.loads(text))}"
+    except ValueError as error:
+        cut = not text.rstrip().endswith("}")
+        return f"{error}" + ("; they seem to be cut off, so send less at once" if cut else "")
+
+
+def _kind(value: Any) -> str:
+    names = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
+    return names.get(type(value), "null" if value is None else "an object in a text")
+
+
+def _faults(error: ValidationError, tool: Tool) -> str:
+    said = []
+    unknown = False
+    for fault in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
+        where = ".".join(map(str, fault["loc"])) or "input"
+        if fault["type"] == "extra_forbidden":
+            unknown = True
+            said.append(f"unknown argument {where!r}")
+        elif fault["type"] == "missing":
+            said.append(f"{where!r} is missing")
+        else:
+            said.append(f"{where!r}: {fault['msg'].removeprefix('Value error, ')}")
+    names = ", ".join(tool.schema().get("properties", {}))
+    return "; ".join(said) + (f". The arguments are: {names or 'none'}." if unknown else ".")
+
+
+def _resolved(args: Input, root: Path | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in PATH_ARGUMENTS:
+        given = getattr(args, name, None)
+        if root is not None and isinstance(given, str):
+            try:
+                found[name] = names.shown(paths.resolve(root, given).relative) or "."
+            except WorkspaceError:
+                continue  # the call itself will say what is wrong with it
+    return found
+
+
+# --- the call ------------------------------------------------------------------------------------
+
+
+def execute(prepared: Prepared, ctx: ToolContext) -> Result:
+    """Carry out the call and return its result, bounded; whole outputs that were cut are stored."""
+    tool = prepared.tool
+    if ctx.cancelled.is_set():
+        return failure(ToolError("CANCELLED", f"{tool.name}: the run was cancelled before this call began."))
+    try:
+        return _bounded(tool.run(ctx, prepared.args), tool, ctx)
+    except ToolError as error:
+        return _bounded(failure(error), tool, ctx)
+    except WorkspaceError as error:
+        return _bounded(failure(ToolError(error.code, error.message)), tool, ctx)
+    except OSError as error:
+        return _os_failure(error, prepared)
+    except Exception as error:  # noqa: BLE001 -- a bug in a tool must not end the run: the model can go on
+        return _bug(tool, error)
+
+
+def failure(error: ToolError) -> Result:
+    """Return an expected failure as a result."""
+    content = f"<tool_use_error>{error.code}: {error.message}</tool_use_error>"
+    return Result(content, error.data, is_error=True, code=error.code)
+
+
+def _os_failure(error: OSError, prepared: Prepared) -> Result:
+    if error.errno not in OS_ERRORS:
+        return _bug(prepared.tool, error)
+    code, words = OS_ERRORS[error.errno]
+    if prepared.effect is Effect.READ and error.errno in (errno.EACCES, errno.EPERM):
+        code, words = "DENIED", "its mode does not let it be read"
+    subject = next((str(v) for n in PATH_ARGUMENTS if (v := getattr(prepared.args, n, None))), prepared.tool.name)
+    return failure(ToolError(code, f"{subject}: {words}."))
+
+
+def _bug(tool: Tool, error: Exception) -> Result:
+    trace = "".join(traceback.format_exception(error))[-8000:]
+    logger.error("tool %s failed: %s", tool.name, trace)
+    told = ToolError("INTERNAL_ERROR", f"{tool.name} has a fault of its own; it is in the log. Try another way.")
+    return failure(ToolError(told.code, told.message, {"traceback": trace}))
+
+
+# --- after ---------------------------------------------------------------------------------------
+
+
+def cap_of(tool: str, limits: Limits) -> int:
+    """Return how many characters a result of the tool may have."""
+    return int(getattr(limits, _CAPS.get(tool, "other_chars")))
+
+
+def _bounded(result: Result, tool: Tool, ctx: ToolContext) -> Result:
+    cap = cap_of(tool.name, ctx.limits)
+    whole = result.whole
+    if len(result.content) > cap + _NOTE_CHARS:
+        whole = whole or result.content
+        result = replace(result, content=outputs.head_and_tail(result.content, cap), truncated=True)
+    if whole is None or result.output_ref:
+        return result
+    return replace(result, whole=None, output_ref=outputs.store(ctx.workspace, ctx.call_id, whole), truncated=True)

@@ -1,0 +1,33 @@
+"""The tool write_file: a new file, or a whole new content."""
+
+from pydantic import AliasChoices, Field
+
+from agents.tools import writing
+from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from workspaces import editing, lines
+
+
+class WriteFile(Input):
+    file_path: str = Field(
+        validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."
+    )
+    content: str = Field(description="The whole content, with the line ends it shall have.")
+
+
+@tool(effect=Effect.WRITE, input=WriteFile, minimal=True)
+def write_file(ctx: ToolContext, args: WriteFile) -> Result:
+    """Create a file, or replace the whole content of one that you have read.
+
+    Prefer edit_file for a file that exists. Create no files that nobody asked for. Missing folders are made.
+    """
+    with writing.target(ctx, args.file_path) as target:
+        if target.decoded is not None:
+            ctx.reads.require_whole(target.path, target.text)
+            if target.text == args.content:
+                return Result(f"{args.file_path} holds just this content already; nothing was written.")
+        edit = editing.whole(target.text, args.content)
+        saved = writing.save(ctx, target, edit)
+    count = lines.count(args.content)
+    verb = "created" if saved.data["created"] else "updated"
+    said = f"{args.file_path} {verb} ({count} {'line' if count == 1 else 'lines'})."
+    return Result(" ".join([said, *saved.notes]), saved.data, touched=(saved.data["path"],))

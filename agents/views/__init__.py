@@ -1,0 +1,1 @@
+"""The pages and the posts behind agents/urls.py: thin functions that ask models and control, and render."""

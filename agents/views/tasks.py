@@ -1,0 +1,194 @@
+"""New tasks: the form, its preview, the demo; and the page of one task with its runs."""
+
+import re
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.crypto import get_random_string
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agents import control
+from agents import demo as sample
+from agents.access import requires
+from agents.control import Refused
+from agents.forms import TaskForm
+from agents.launching import PROMPT_LIMIT, SCRIPTED
+from agents.models import IdempotencyKey, Role, Run, Task
+from agents.providers import models
+from agents.templatetags import prose
+from workspaces import sandbox, sources
+from workspaces.models import Repository
+
+RUNS = 100
+
+
+@requires(Role.OPERATOR)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Show the form, and launch what it asks for. Launching asks the source for news first, up to a minute."""
+    ready = Repository.objects.filter(status=Repository.Status.READY)
+    if request.method == "POST":
+        form = TaskForm(request.POST, request.FILES, repositories=ready)
+        run = _launch_once(request, form) if form.is_valid() else None
+        if run is not None:
+            return redirect("run", run.pk)
+    else:
+        form = TaskForm(repositories=ready, initial=_initial(request, ready))
+    return render(request, "agents/task_new.html", _form_context(form, ready))
+
+
+# --- launching ---------------------------------------------------------------------------------------
+
+
+def _launch_once(request: HttpRequest, form: TaskForm) -> Run | None:
+    """Launch the task; the same form sent twice gives the same run. None: the reason is on the form."""
+    user, key = cast(User, request.user), f"form {form.cleaned_data['once']}"
+    if not form.cleaned_data["once"]:
+        return _launch(request, form)
+    kept, is_first = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": "new task"})
+    if not is_first:
+        return _launched_before(form, kept)
+    run = None
+    try:
+        run = _launch(request, form)
+    finally:
+        if run is None:
+            kept.delete()
+    if run is not None:
+        kept.status, kept.body = 201, {"run": run.pk}
+        kept.save(update_fields=["status", "body"])
+    return run
+
+
+def _launched_before(form: TaskForm, kept: IdempotencyKey) -> Run | None:
+    run = Run.objects.filter(pk=kept.body["run"]).first() if kept.body else None
+    if run is None:
+        form.add_error(None, "This form is being sent already. Look at the board in a moment.")
+    return run
+
+
+def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
+    data = form.cleaned_data
+    repository: Repository = data["repository"]
+    if not sources.refresh(repository):
+        messages.warning(
+            request, f"{repository.name}: its source did not answer; the task starts from what is mirrored."
+        )
+    base = data["base"] or repository.default_branch
+    try:
+        commit = sources.resolve(repository, base)
+    except sources.SourceError as error:
+        form.add_error("base", str(error))
+        return None
+    try:
+        return control.launch(
+            cast(User, request.user),
+            repository=repository,
+            title=data["title"],
+            prompt=data["prompt"],
+            base_name=base,
+            base_commit=commit,
+            model=data["model"],
+            toolset=data["toolset"],
+            script=data["script"],
+            policy=data["policy"],
+            budgets=data["budgets"],
+            max_rounds=data["max_rounds"],
+        )
+    except Refused as refused:
+        form.add_error(None, refused.message)
+        return None
+
+
+# --- the form ------------------------------------------------------------------------------------------
+
+
+def _initial(request: HttpRequest, ready: Any) -> dict[str, Any]:
+    """Return what the form begins with: the repository asked for (or the first), its commands, a model with a key."""
+    wanted = request.GET.get("repository", "")
+    chosen = (
+        ready.filter(pk=int(wanted)).first() if wanted.isdecimal() and len(wanted) < 18 else None
+    ) or ready.first()
+    given: dict[str, Any] = {"model": models.default_model() or SCRIPTED, "once": get_random_string(24)}
+    return given if chosen is None else {**given, "repository": chosen.pk, "verify": chosen.verify}
+
+
+def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
+    chosen = _ready_one(form["repository"].value(), ready)
+    report = sandbox.probe()
+    return {
+        "form": form,
+        "repository": chosen,
+        "no_repository": not ready.exists(),
+        "unready": list(Repository.objects.exclude(status=Repository.Status.READY)[:20]) if chosen is None else [],
+        "branches": sources.branches(chosen, limit=200) if chosen else [],
+        "uncommitted": sources.uncommitted(chosen) if chosen else 0,
+        "sandbox": report if report.level == "none" else None,
+        "choices": _model_choices(form),
+        "has_real_model": models.default_model() is not None,
+    }
+
+
+def _ready_one(given: object, ready: Any) -> Repository | None:
+    """Return the ready repository of the given id, or None."""
+    is_id = re.fullmatch("[0-9]{1,18}", str(given)) is not None
+    return cast("Repository | None", ready.filter(pk=int(str(given))).first()) if is_id else None
+
+
+def _model_choices(form: TaskForm) -> list[dict[str, Any]]:
+    """Return every model with whether it can be asked, and why not."""
+    chosen = form["model"].value()
+    found = []
+    for info in models.all_models():
+        availability = models.availability(info)
+        found.append({"info": info, "ok": availability.ok, "why": availability.why, "checked": info.name == chosen})
+    return found
+
+
+@requires(Role.OPERATOR)
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """Return the posted Markdown as the HTML that everybody will see."""
+    text = request.POST.get("text", "")[:PROMPT_LIMIT]
+    return HttpResponse(prose.render(text) if text.strip() else '<p class="muted">Nothing to preview yet.</p>')
+
+
+@requires(Role.OPERATOR)
+@require_POST
+def demo(request: HttpRequest) -> HttpResponse:
+    """Launch the demo: a sample repository and a scripted team; no key is needed."""
+    try:
+        run = sample.start(cast(User, request.user))
+    except (Refused, sources.SourceError) as error:
+        messages.error(request, f"The demo did not start: {error}")
+        return redirect("board")
+    return redirect("run", run.pk)
+
+
+# --- one task ------------------------------------------------------------------------------------------
+
+
+@requires(Role.VIEWER)
+@require_safe
+def task(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what was asked for and every run of it."""
+    found = get_object_or_404(Task.objects.select_related("repository", "created_by"), pk=pk)
+    runs = list(found.runs.order_by("-number")[:RUNS])
+    context = {"task": found, "runs": runs, "rules": found.rules(), "limits": found.limits()}
+    return render(request, "agents/task.html", context)
+
+
+@requires(Role.OPERATOR)
+@require_POST
+def run_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue one more attempt at the task, from the same base."""
+    found = get_object_or_404(Task, pk=pk)
+    try:
+        run = control.new_run(found, cast(User, request.user))
+    except Refused as refused:
+        messages.error(request, refused.message)
+        return redirect("task", found.pk)
+    return redirect("run", run.pk)

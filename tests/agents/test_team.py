@@ -1,0 +1,154 @@
+"""A scripted run from the form's row to the human, on a real repository, with the real tools."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents import control
+from agents.models import Kind, Run, Status
+from tests.conftest import git, work_once
+from workspaces.models import Snapshot
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+READ = {"name": "read_file", "input": {"file_path": "calc.py"}}
+EDIT = {"name": "edit_file", "input": {"file_path": "calc.py", "old_string": "a - b", "new_string": "a + b"}}
+FINISH = {"name": "finish_task", "input": {"summary": "Mended add.", "modified_files": ["calc.py"], "risk_level": "low"}}
+
+
+def review(verdict: str, **more: Any) -> dict[str, Any]:
+    given = {"verdict": verdict, "score": 7, "summary": f"I say {verdict}.", "findings": []} | more
+    return {"tool_calls": [{"name": "submit_review", "input": given}]}
+
+
+def say(*calls: dict[str, Any], text: str = "") -> dict[str, Any]:
+    return {"text": text, "tool_calls": list(calls)}
+
+
+SCRIPT = {"implementer": [say(READ, text="I look first."), say(EDIT), say(FINISH)], "reviewer": [review("approve")]}
+
+
+def kinds(run: Run) -> list[str]:
+    return list(run.events.order_by("seq").values_list("kind", flat=True))
+
+
+def results(run: Run) -> list[dict[str, Any]]:
+    return [event.data for event in run.events.filter(kind=Kind.TOOL_RESULT).order_by("seq")]
+
+
+def test_a_scripted_run_goes_from_the_queue_to_the_human(launch: Callable[..., Run], source: Path) -> None:
+    before = git(source, "rev-parse", "HEAD")
+    launch(SCRIPT)
+    run = work_once()
+    assert run is not None
+    assert (run.state, run.reason) == (Status.AWAITING_HUMAN, "The reviewer approved.")
+    assert kinds(run) == [
+        "status", "message", "status", "snapshot", "status",
+        "model_response", "tool_call", "tool_result",
+        "model_response", "tool_call", "snapshot", "tool_result",
+        "model_response", "tool_call", "tool_result",
+        "status", "note", "model_response", "tool_call", "tool_result", "review", "status",
+    ]  # fmt: skip
+    assert [event.seq for event in run.events.order_by("seq")] == list(range(1, run.last_seq + 1))
+    assert (run.snapshot, run.changed_files, run.additions, run.deletions) == (1, 1, 1, 1)
+    assert "a + b" in (run.place.tree / "calc.py").read_text()
+    assert git(source, "rev-parse", "HEAD") == before
+    assert git(source, "status", "--porcelain") == ""
+    assert run.lease_until is None
+
+
+def test_asked_for_changes_start_another_round_and_the_script_goes_on(launch: Callable[..., Run]) -> None:
+    script = {
+        "implementer": [say(READ), say(EDIT), say(FINISH), say(FINISH)],
+        "reviewer": [review("request_changes"), review("approve")],
+    }
+    launch(script)
+    run = work_once()
+    assert run is not None
+    assert (run.state, run.round) == (Status.AWAITING_HUMAN, 2)
+    assert run.reviews.count() == 2
+    assert run.step == 6
+
+
+def test_after_the_last_round_a_human_decides(launch: Callable[..., Run]) -> None:
+    script = {"implementer": [say(READ), say(EDIT), say(FINISH)], "reviewer": [review("request_changes")]}
+    launch(script, max_rounds=1)
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.AWAITING_HUMAN
+    assert "all 1 rounds are used" in run.reason
+
+
+def test_what_a_model_gets_wrong_is_told_to_it_and_the_run_goes_on(launch: Callable[..., Run]) -> None:
+    wrong = [
+        {"name": "no_such_tool", "input": {}},
+        {"name": "read_file", "input": "not an object"},
+        {"name": "read_file", "input": {"file_path": "calc.py", "colour": "red"}},
+        {"name": "read_file", "input": {"file_path": "../outside"}},
+    ]
+    launch({"implementer": [say(*wrong), say(READ), say(EDIT), say(FINISH)], "reviewer": [review("approve")]})
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.AWAITING_HUMAN
+    codes = [result["code"] for result in results(run)]
+    assert codes[:4] == ["UNKNOWN_TOOL", "INVALID_INPUT", "INVALID_INPUT", "OUTSIDE_WORKSPACE"]
+    assert not results(run)[5]["is_error"]
+
+
+def test_a_model_that_calls_no_tool_is_asked_once_and_then_the_run_ends_with_the_reason(launch: Callable[..., Run]) -> None:
+    launch({"implementer": [{"text": "Hello."}, {"text": "Still here."}]})
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.FAILED
+    assert "without calling a tool" in run.reason
+    notes = [event.data for event in run.events.filter(kind=Kind.NOTE)]
+    assert [note["to"] for note in notes] == ["implementer"]
+
+
+def test_calls_after_the_finishing_one_are_skipped(launch: Callable[..., Run]) -> None:
+    launch({"implementer": [say(READ), say(EDIT), say(FINISH, READ)], "reviewer": [review("approve")]})
+    run = work_once()
+    assert run is not None
+    assert [result["code"] for result in results(run)][2:4] == [None, "SKIPPED"]
+
+
+def test_a_steering_message_is_read_before_the_next_step(launch: Callable[..., Run], teammate: User) -> None:
+    run = launch(SCRIPT)
+    control.steer(run, teammate, "Please be quick.")
+    work_once()
+    message = run.events.filter(kind=Kind.MESSAGE).order_by("seq").last()
+    assert message is not None
+    assert (message.data["text"], message.data["author"]) == ("Please be quick.", "teammate")
+    first = run.events.filter(kind=Kind.MODEL_RESPONSE).order_by("seq").first()
+    assert first is not None
+    assert message.seq < first.seq
+
+
+def test_a_spent_budget_stops_the_run_in_a_reviewable_state(launch: Callable[..., Run]) -> None:
+    launch(SCRIPT, budgets={"steps": 2})
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.AWAITING_HUMAN
+    assert "budget of 2 steps is used up" in run.reason
+
+
+def test_reads_of_one_turn_are_answered_in_the_order_of_the_calls(launch: Callable[..., Run]) -> None:
+    reads = [{"name": "read_file", "input": {"file_path": name}} for name in ("README.md", "calc.py", "tests/test_calc.py")]
+    launch({"implementer": [say(*reads), say(EDIT), say(FINISH)], "reviewer": [review("approve")]})
+    run = work_once()
+    assert run is not None
+    assert [result["data"]["path"] for result in results(run)[:3]] == ["README.md", "calc.py", "tests/test_calc.py"]
+
+
+def test_a_command_changes_the_tree_and_its_snapshot_says_what(launch: Callable[..., Run]) -> None:
+    command = {"name": "run_command", "input": {"command": "printf 'made\\n' > made.txt && rm README.md"}}
+    launch({"implementer": [say(command), say(FINISH)], "reviewer": [review("approve")]})
+    run = work_once()
+    assert run is not None
+    assert not results(run)[0]["is_error"], results(run)[0]["content"]
+    snapshot = Snapshot.objects.get(workspace_id=run.pk, number=1)
+    assert {(each["path"], each["status"]) for each in snapshot.files} == {("made.txt", "added"), ("README.md", "deleted")}
+    assert run.sandbox["level"] == "full"

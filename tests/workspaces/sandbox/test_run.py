@@ -1,0 +1,257 @@
+"""Ordinary work in the sandbox, how the tree is mounted, and how a command is told to have ended."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workspaces.sandbox.conftest import Runner
+from workspaces.sandbox import Ending, Limits, Tree, end_leftover, own, processes, run_command
+from workspaces.sandbox.identity import barrier
+
+
+def test_a_command_starts_in_the_workspace_with_a_home_of_its_own(run: Runner) -> None:
+    run("pwd; echo $HOME; id -un; echo note > ~/note; cat; hostname 2>/dev/null || cat /proc/sys/kernel/hostname")
+    assert run.output.split() == ["/workspace", "/home/agent", "agent", "sandbox"]
+    assert (run.place.home / "note").read_text() == "note\n"
+
+
+def test_the_trees_real_path_leads_to_the_same_files(run: Runner) -> None:
+    (run.tree / "file").write_text("here")
+    run(f"cat {run.tree}/file; cd {run.tree} && cat /workspace/file && pwd -P")
+    assert run.output == "herehere/workspace\n"
+
+
+def test_both_streams_are_one_in_their_order(run: Runner) -> None:
+    heard: list[bytes] = []
+    run.on_bytes = heard.append
+    run("echo one; echo two >&2; echo three")
+    assert run.output == "one\ntwo\nthree\n"
+    assert b"".join(heard) == run.spool.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "name"),
+    [("exit 0", 0, ""), ("exit 3", 3, ""), ("kill -9 $$", 137, "SIGKILL"), ("kill -SEGV $$", 139, "SIGSEGV")],
+)
+def test_the_exit_code_is_the_shells(run: Runner, command: str, code: int, name: str) -> None:
+    outcome = run(command)
+    assert (outcome.ending, outcome.exit_code, outcome.signal) == (Ending.EXIT, code, name)
+
+
+def test_what_was_applied_is_told(run: Runner) -> None:
+    applied = run("true").applied
+    assert applied["level"] == "full"
+    assert applied["uid"] == (os.geteuid() if run.place.uid is None else run.place.uid) != 0
+    assert applied["network"] == []
+    assert applied["limits"]["timeout_s"] == 30
+    assert Path(applied["bwrap"]).name == "bwrap"
+
+
+def test_a_child_that_holds_the_output_does_not_keep_the_command_open(run: Runner) -> None:
+    outcome = run("sleep 600 & echo done", Limits(timeout_s=60))
+    assert (outcome.ending, run.output) == (Ending.EXIT, "done\n")
+    assert outcome.duration_ms < 10_000
+
+
+def test_time_that_is_up_ends_a_command_that_ignores_signals(run: Runner) -> None:
+    outcome = run("trap '' TERM INT HUP; echo start; while :; do sleep 1; done", Limits(timeout_s=0.5))
+    assert (outcome.ending, outcome.exit_code, run.output) == (Ending.TIMEOUT, None, "start\n")
+    assert outcome.duration_ms < 5_000
+
+
+def test_the_process_told_at_the_start_is_the_end_of_everything(run: Runner) -> None:
+    told = threading.Event()
+    thread = threading.Thread(target=lambda: ended.append(run("echo up; (setsid sleep 600 &); sleep 600")))
+    ended: list[Any] = []
+    run.on_bytes = lambda data: told.set()
+    thread.start()
+    assert told.wait(20)
+    pid, started = run.started[0]
+    assert not end_leftover(pid, started + 1), "another process with the same number stays"
+    assert processes.start_time(pid) == started
+    assert end_leftover(pid, started)
+    thread.join(10)
+    assert ended[0].exit_code == 137
+    assert not end_leftover(pid, started)
+
+
+def test_a_caller_that_fails_leaves_nothing_running(run: Runner, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def fail(pid: int, started: int) -> None:
+        seen.append((pid, started))
+        raise RuntimeError("the lease is lost")
+
+    with pytest.raises(RuntimeError, match="lease"):
+        run_command(
+            "sleep 600",
+            run.place,
+            Limits(),
+            spool=run.spool,
+            on_bytes=lambda data: None,
+            cancelled=threading.Event(),
+            on_start=fail,
+        )
+    assert processes.start_time(seen[0][0]) in {None, *()} or not end_leftover(*seen[0])
+
+
+def test_no_descriptor_is_left_open(run: Runner) -> None:
+    run("true")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        run("true")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_read_only_tree_takes_no_writes(run: Runner) -> None:
+    (run.tree / "file").write_text("old")
+    assert run("echo new > file", mode=Tree.READ).exit_code == 1
+    assert run("cat file", mode=Tree.READ).exit_code == 0
+    assert (run.tree / "file").read_text() == "old"
+
+
+def test_a_throw_away_layer_takes_writes_and_keeps_nothing(run: Runner) -> None:
+    (run.tree / "file").write_text("old")
+    own(run.tree, run.place.uid)
+    assert run("echo new > file; mkdir made; rm -f gone; cat file", mode=Tree.OVERLAY).exit_code == 0
+    assert run.output == "new\n"
+    assert (run.tree / "file").read_text() == "old"
+    assert not (run.tree / "made").exists()
+
+
+def test_hidden_paths_are_covered(run: Runner) -> None:
+    (run.tree / "private").mkdir()
+    (run.tree / "private" / "key").write_text("treasure")
+    (run.tree / ".env").write_text("treasure")
+    own(run.tree, run.place.uid)
+    hidden = ("private", ".env", "absent", "../outside")
+    run("cat .env private/key; ls -A private; mv .env seen; mv private seen; grep -r treasure .", hidden=hidden)
+    assert "treasure" not in run.output.replace("grep -r treasure", "")
+    assert (run.tree / ".env").read_text() == "treasure"
+    assert not (run.tree / "absent").exists()
+
+
+def test_objects_are_mounted_read_only(run: Runner, folder: Path) -> None:
+    (folder / "objects").mkdir()
+    (folder / "objects" / "pack").write_text("bytes")
+    assert run("cat /sakura/objects/pack; echo > /sakura/objects/pack", objects=folder / "objects").exit_code == 1
+    assert "bytes" in run.output
+    assert (folder / "objects" / "pack").read_text() == "bytes"
+
+
+def test_git_works_in_the_tree(run: Runner) -> None:
+    outcome = run("git init -q . && echo a > a && git add a && git commit -qm First && git status -s && git log --oneline")
+    assert outcome.exit_code == 0
+    assert run.output.endswith("First\n")
+
+
+def test_python_works_with_several_processes(run: Runner) -> None:
+    script = "import multiprocessing as m\nif __name__ == '__main__':\n    print(sum(m.Pool(3).map(abs, range(10))))"
+    (run.tree / "many.py").write_text(script)
+    assert run("python3 many.py").exit_code == 0
+    assert run.output == "45\n"
+
+
+def test_a_server_and_its_client_meet_inside(run: Runner) -> None:
+    command = (
+        "echo served > page; python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 &"
+        " python3 -c 'import time, urllib.request as u\n"
+        "for _ in range(100):\n"
+        "  try: print(u.urlopen(\"http://localhost:8765/page\").read()); break\n"
+        "  except OSError: time.sleep(0.1)'"
+    )
+    run(command)
+    assert "served" in run.output
+
+
+@pytest.mark.skipif(shutil.which("gcc", path="/usr/bin") is None, reason="no gcc here")
+def test_a_c_program_is_compiled_and_runs(run: Runner) -> None:
+    (run.tree / "a.c").write_text('#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n')
+    assert run("gcc -o a a.c && ./a").exit_code == 0
+    assert run.output == "compiled\n"
+
+
+def test_what_a_host_program_needs_of_etc_is_there(run: Runner) -> None:
+    run("cat /etc/passwd; getent hosts localhost; python3 -c 'import ssl; print(ssl.create_default_context().cert_store_stats())'")
+    assert "agent:x:1000" in run.output
+    assert "localhost" in run.output
+    assert "Error" not in run.output
+
+
+def test_without_a_sandbox_nothing_runs_and_the_reason_is_told(run: Runner, settings: Any) -> None:
+    settings.SAKURA_BWRAP = "/bin/false"
+    outcome = run("touch ran")
+    assert outcome.ending is Ending.UNAVAILABLE
+    assert "/bin/false" in outcome.why
+    assert outcome.exit_code is None
+    assert not (run.tree / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's folder")
+def test_a_folder_that_the_commands_user_can_not_enter_is_named(run: Runner, folder: Path) -> None:
+    folder.chmod(0o700)
+    assert barrier(run.tree, run.place.uid) == folder
+    outcome = run("true")
+    folder.chmod(0o755)
+    assert outcome.ending is Ending.UNAVAILABLE
+    assert str(folder) in outcome.why
+
+
+def test_off_runs_without_a_wall_and_says_so(run: Runner, settings: Any) -> None:
+    settings.SAKURA_SANDBOX = "off"
+    outcome = run("pwd; id -u")
+    assert outcome.applied["level"] == "off"
+    assert run.output.split() == [str(run.tree), str(outcome.applied["uid"])]
+
+
+def test_off_ends_what_a_command_started(run: Runner, settings: Any) -> None:
+    settings.SAKURA_SANDBOX = "off"
+    outcome = run("sleep 600 & echo $!; setsid sleep 600 & echo $!; sleep 600", Limits(timeout_s=0.5))
+    assert outcome.ending is Ending.TIMEOUT
+    for pid in map(int, run.output.split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT) if processes.start_time(pid) and not _is_zombie(pid) else _raise()
+
+
+def _is_zombie(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _raise() -> None:
+    raise ProcessLookupError
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_giving_a_folder_away_follows_no_link(folder: Path) -> None:
+    (folder / "outside").write_text("")
+    (folder / "given").mkdir()
+    (folder / "given" / "inside").write_text("")
+    (folder / "given" / "link").symlink_to(folder / "outside")
+    own(folder / "given", 60999)
+    assert (folder / "given" / "inside").stat().st_uid == 60999
+    assert (folder / "given" / "link").lstat().st_uid == 60999
+    assert (folder / "outside").stat().st_uid == 0
+
+
+def test_a_disk_that_is_full_ends_the_command(run: Runner) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        run_command(
+            "yes",
+            run.place,
+            Limits(),
+            spool=Path("/dev/full"),
+            on_bytes=lambda data: None,
+            cancelled=threading.Event(),
+            on_start=lambda pid, started: run.started.append((pid, started)),
+        )
+    assert not end_leftover(*run.started[0])
+
+
+def test_the_line_starts_a_program_of_the_machine(run: Runner) -> None:
+    assert subprocess.run([run("true").applied["bwrap"], "--version"], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,51 @@
+"""Source text as lines of HTML."""
+
+from django.utils.html import strip_tags
+from django.utils.safestring import SafeString
+
+from workspaces import highlight
+
+
+def test_a_line_of_the_page_is_a_line_of_the_file() -> None:
+    text = 'def f():\n    """one\n    two"""\n\n\treturn 1\r\n'
+    lines = highlight.lines("a.py", text)
+    assert [strip_tags(line).replace("&quot;", '"') for line in lines] == text.split("\n")
+
+
+def test_a_token_over_two_lines_is_coloured_on_both() -> None:
+    first, second = highlight.lines("a.py", '"""one\ntwo"""')
+    assert first == '<span class="s">&quot;&quot;&quot;one</span>'
+    assert second == '<span class="s">two&quot;&quot;&quot;</span>'
+
+
+def test_what_is_in_a_file_can_not_become_markup() -> None:
+    html = "".join(highlight.lines("a.html", "<script>alert('x')</script>"))
+    assert "<script" not in html
+
+
+def test_an_unknown_name_gives_escaped_lines() -> None:
+    assert highlight.lines("LICENSE-unknown", "a < b\nc") == ("a &lt; b", "c")
+
+
+def test_a_text_over_the_limit_stays_plain() -> None:
+    text = "x = 1\n" * (highlight.LIMIT_CHARACTERS // 6 + 1)
+    lines = highlight.lines("a.py", text)
+    assert lines[0] == "x = 1"
+    assert len(lines) == text.count("\n") + 1
+
+
+def test_minified_code_stays_plain() -> None:
+    assert "<span" not in highlight.lines("a.js", "var a=1;" * 1000)[0]
+
+
+def test_marks_stay_inside_the_elements_they_cross() -> None:
+    html = SafeString('<span class="k">def</span> <span class="f">name</span>')
+    marked = highlight.marked(html, ((1, 6),))
+    assert marked == (
+        '<span class="k">d<mark class="w">ef</mark></span><mark class="w"> </mark>'
+        '<span class="f"><mark class="w">na</mark>me</span>'
+    )
+
+
+def test_an_escaped_character_counts_as_one() -> None:
+    assert highlight.marked(SafeString("a&lt;b"), ((1, 2),)) == 'a<mark class="w">&lt;</mark>b'

@@ -1,0 +1,116 @@
+"""What an edit changed, as the rows of a diff for eyes: bounded, with true counts."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workspaces import lines
+from workspaces.editing import Edit, Region, applied
+
+CONTEXT = 3
+ROWS = 400
+_DIFF_CELLS = 1_000_000
+"""Lines before times lines after, up to which difflib looks for what stayed; its time grows with the product."""
+
+Row = list[str | int | None]
+"""[kind " ", "+" or "-", line number before, line number after, text]"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The rows, with three lines around each change; `cut` says that there are more of them."""
+
+    rows: list[Row]
+    additions: int
+    deletions: int
+    cut: bool
+
+
+def change(edit: Edit, limit: int = ROWS) -> Change:
+    """Return what an edit did."""
+    rows: list[Row] = []
+    counts = {" ": 0, "+": 0, "-": 0}
+    for block in _blocks(edit):
+        for row in _rows(block):
+            counts[str(row[0])] += 1
+            if len(rows) < limit:
+                rows.append(row)
+    return Change(rows, counts["+"], counts["-"], sum(counts.values()) > limit)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Whole lines around one or more near regions, before and after."""
+
+    old_line: int
+    new_line: int
+    old: str
+    new: str
+
+
+def _blocks(edit: Edit) -> Iterator[_Block]:
+    text, at, line, drift = edit.before, 0, 1, 0
+    for start, end, regions in _grouped(edit):
+        line += text.count("\n", at, start)
+        at = start
+        old = text[start:end]
+        new = applied(old, [Region(r.start - start, r.end - start, r.text) for r in regions])
+        yield _Block(line, line + drift, old, new)
+        drift += new.count("\n") - old.count("\n")
+
+
+def _grouped(edit: Edit) -> Iterator[tuple[int, int, list[Region]]]:
+    """Yield (start, end, regions) of stretches that lie apart even with the lines around them."""
+    group: list[Region] = []
+    start = end = 0
+    for region in edit.regions:
+        above = _lines_before(edit.before, region.start)
+        if group and above >= end:
+            yield start, end, group
+            group = []
+        start = start if group else above
+        end = _lines_after(edit.before, region.end)
+        group.append(region)
+    if group:
+        yield start, end, group
+
+
+def _lines_before(text: str, offset: int) -> int:
+    for _ in range(CONTEXT + 1):
+        offset = text.rfind("\n", 0, offset)
+        if offset < 0:
+            return 0
+    return offset + 1
+
+
+def _lines_after(text: str, offset: int) -> int:
+    if offset and text[offset - 1] == "\n":
+        offset -= 1
+    for _ in range(CONTEXT + 1):
+        offset = text.find("\n", offset) + 1
+        if not offset:
+            return len(text)
+    return offset
+
+
+def _rows(block: _Block) -> Iterator[Row]:
+    old, new = lines.split(block.old), lines.split(block.new)
+    for tag, a, b, c, d in _steps(old, new):
+        if tag == "equal":
+            for i in range(b - a):
+                yield [" ", block.old_line + a + i, block.new_line + c + i, _shown(old[a + i])]
+        else:
+            yield from (["-", block.old_line + i, None, _shown(old[i])] for i in range(a, b))
+            yield from (["+", None, block.new_line + i, _shown(new[i])] for i in range(c, d))
+
+
+def _shown(line: str) -> str:
+    return lines.clipped(line.removesuffix("\n").removesuffix("\r"), 2000)
+
+
+def _steps(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return difflib's steps; a change too large for it is one replacement."""
+    if len(old) * len(new) > _DIFF_CELLS:
+        return [("replace", 0, len(old), 0, len(new))]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [(str(step[0]), *step[1:]) for group in matcher.get_grouped_opcodes(CONTEXT) for step in group]

@@ -1,0 +1,96 @@
+"""From a run's latest snapshot to a branch: a commit in the run store, then a push to the source or a fetch by hand."""
+
+import re
+import shlex
+
+from workspaces import credentials, store
+from workspaces.diffs import compare
+from workspaces.git import Git, GitError
+from workspaces.models import Workspace
+from workspaces.remotes import SourceError, masked, program, source_error, talk
+
+PUSH_SECONDS = 600
+
+
+def commit_branch(workspace: Workspace, branch: str, message: str, author_name: str, author_email: str) -> str:
+    """Commit the latest tree on top of the base as `branch` of the run store, and return the commit.
+
+    A branch of that name that is there already is moved. Raises SourceError when the tree holds a file that was too
+    large to be stored, or for a name that git does not take.
+    """
+    git, latest = store.ensure(workspace.repository), store.latest(workspace)
+    _must_be_branch(git, branch)
+    baseline = store.at(workspace, 0)
+    missing = [
+        file.path for file in compare(git, baseline.tree, latest.tree).files if not file.stored and file.size_new
+    ]
+    if missing:
+        raise SourceError(
+            "NOT_STORED", f"{missing[0]} is over 50 MB, so it was not stored and can't be committed; revert it first."
+        )
+    who = {"NAME": author_name.strip() or "unknown", "EMAIL": author_email.strip() or "unknown@sakura.invalid"}
+    env = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+    signed = Git(workspace.repository.store, env=env)
+    out = signed.run("commit-tree", latest.tree, "-p", workspace.base_commit, "-F", "-", input=message.encode())
+    commit = out.decode().strip()
+    git.run("update-ref", f"refs/heads/{branch}", commit)
+    return commit
+
+
+def _must_be_branch(git: Git, branch: str) -> None:
+    try:
+        git.run("check-ref-format", "--branch", branch)
+    except GitError:
+        raise SourceError("INVALID_BRANCH", f"“{branch}” is no name for a branch; choose another.") from None
+
+
+def push(workspace: Workspace, branch: str) -> None:
+    """Push the branch to the source, where it must be new. Raises SourceError; never forces anything.
+
+    A branch of that name with the very same commit counts as pushed.
+    """
+    repository, ref = workspace.repository, f"refs/heads/{branch}"
+    git = store.ensure(repository)
+    commit = git.text("rev-parse", "--verify", "--end-of-options", ref)
+    try:
+        where = (*program(repository, "receive-pack"), "--", repository.source)
+        # The lease on "nothing" makes the source refuse when a branch of this name is there.
+        options = ("--porcelain", "--no-follow-tags", "--recurse-submodules=no", f"--force-with-lease={ref}:")
+        talk(repository, repository.store).run("push", *options, *where, f"{ref}:{ref}", timeout_s=PUSH_SECONDS)
+    except GitError as error:
+        if _is_there(workspace, ref) == commit:
+            return
+        raise _refusal(workspace, branch, error) from error
+    except credentials.CredentialUnreadable as error:
+        raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
+
+
+def _is_there(workspace: Workspace, ref: str) -> str:
+    repository = workspace.repository
+    where = (*program(repository, "upload-pack"), "--", repository.source, ref)
+    try:
+        return talk(repository, None).text("ls-remote", *where).partition("\t")[0]
+    except GitError:
+        return ""
+
+
+def _refusal(workspace: Workspace, branch: str, error: GitError) -> SourceError:
+    repository, said = workspace.repository, masked(workspace.repository, error.stderr)
+    if "stale info" in said or "already exists" in said or "cannot lock ref" in said:
+        return SourceError(
+            "BRANCH_EXISTS",
+            f"{repository.source} has a branch {branch} already, with other commits; it was not touched.",
+        )
+    if "rejected" in said or "declined" in said:
+        told = " ".join(re.findall(r"remote: *(.*)", said))[:400] or "it gave no reason"
+        return SourceError("REFUSED", f"{repository.source} refused the branch {branch}: {told}.")
+    return source_error(repository, error)
+
+
+def fetch_commands(workspace: Workspace, branch: str) -> list[str]:
+    """Return the two commands that get the branch into a clone on this server by hand."""
+    name = shlex.quote(branch)
+    return [
+        f"git fetch {shlex.quote(str(workspace.repository.store))} {shlex.quote(f'{branch}:{branch}')}",
+        f"git switch {name}",
+    ]

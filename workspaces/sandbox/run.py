@@ -1,0 +1,121 @@
+"""The run of one command: in the sandbox where it works, without it only where the operator asked for that."""
+
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from workspaces.sandbox import bwrap, processes, proxy
+from workspaces.sandbox.identity import barrier, is_root
+from workspaces.sandbox.launch import Launch
+from workspaces.sandbox.place import Ending, Limits, Outcome, Place
+from workspaces.sandbox.probe import Report, probe
+from workspaces.sandbox.supervise import Ears, Ended, supervise
+
+NO_WAY_OUT = (
+    "no network: the way to it needs a Python inside the sandbox; install python3, or name one in SAKURA_TOOLCHAINS"
+)
+TAIL_BYTES = 2000
+LEFTOVER_S = 5.0
+
+
+def run_command(
+    command: str,
+    place: Place,
+    limits: Limits,
+    *,
+    spool: Path,
+    on_bytes: Callable[[bytes], None],
+    cancelled: threading.Event,
+    on_start: Callable[[int, int], None],
+) -> Outcome:
+    """Run `command` under bash at `place` and wait for it; the whole output, stdout and stderr as one, goes to `spool`.
+
+    `on_bytes` hears it in pieces of 64 KiB at most, `on_start` the number and start time of the process whose end is
+    the end of everything (see end_leftover). When this returns or raises, nothing that the command started is left.
+    Raises OSError where the spool or the place can't be written.
+    """
+    ears = Ears(on_bytes, on_start, cancelled)
+    report = probe()
+    if report.level == "off":
+        launch = bwrap.unconfined(command, place, limits, secrets.token_hex(16))
+        return _outcome(supervise(launch, limits, spool, ears), launch)
+    if report.wall is None:
+        return _unavailable(f"{' '.join(report.reasons)} {report.cure}".strip())
+    if place.uid == 0 or (is_root() and place.uid is None):
+        return _unavailable("A command never runs as root: give its place a uid of its own (worker_uid).")
+    return _confined(command, place, limits, spool, ears, report)
+
+
+def _confined(command: str, place: Place, limits: Limits, spool: Path, ears: Ears, report: Report) -> Outcome:
+    assert report.wall is not None
+    with ExitStack() as held:
+        way, why = _open_way(place, report.wall.python, held)
+        door = bwrap.Door(way.path, place.network) if way else None
+        launch = bwrap.confined(report.wall, command, place, limits, held, door)
+        ended = supervise(launch, limits, spool, ears)
+        launch.applied["notes"] += [why] if why else []
+        launch.applied["connections"] = [asdict(record) for record in way.records] if way else []
+        return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
+
+
+def _open_way(place: Place, python: str, held: ExitStack) -> tuple[proxy.Proxy | None, str]:
+    """Open the proxy for the hosts of the place; return it, or why there is no network although hosts are named."""
+    if not place.network:
+        return None, ""
+    if not python:
+        return None, NO_WAY_OUT
+    return held.enter_context(proxy.opened(place.network, place.uid)), ""
+
+
+def _outcome(ended: Ended, launch: Launch) -> Outcome:
+    return Outcome(
+        ending=ended.ending,
+        exit_code=ended.exit_code,
+        duration_ms=ended.duration_ms,
+        total_bytes=ended.total_bytes,
+        applied=launch.applied,
+        signal=_signal(ended.exit_code),
+    )
+
+
+def _signal(code: int | None) -> str:
+    """Return the name of the signal that a shell reports as 128 + its number."""
+    try:
+        return signal.Signals(code - 128).name if code is not None and code > 128 else ""
+    except ValueError:
+        return ""
+
+
+def _unavailable(why: str) -> Outcome:
+    return Outcome(Ending.UNAVAILABLE, exit_code=None, duration_ms=0, total_bytes=0, applied={"level": "none"}, why=why)
+
+
+def _start_fault(place: Place, spool: Path) -> str:
+    """Return why bubblewrap gave up: the folder its user can't enter, or its own last words."""
+    for path in filter(None, (place.tree, place.home, place.objects, place.environment)):
+        if not path.exists():
+            return f"The sandbox can't start: {path} does not exist."
+        stop = barrier(path, place.uid)
+        if stop is not None:
+            return f"The sandbox can't start: uid {place.uid} may not enter {stop}. Give it the mode 711 or 755."
+    with spool.open("rb") as file:
+        said = file.read(TAIL_BYTES).decode("utf-8", "replace").strip()
+    return f"The sandbox could not start: {said or 'bubblewrap said nothing'}. Try `manage.py sandbox --explain`."
+
+
+def end_leftover(pid: int, start_time: int) -> bool:
+    """Kill a command of a dead server with all it started; False where it is gone, or the number is another's now."""
+    handle = processes.open_pidfd(pid)
+    if handle is None:
+        return False
+    with ExitStack() as held:
+        held.callback(os.close, handle)
+        if processes.start_time(pid) != start_time:
+            return False
+        processes.kill_group(pid)
+        return processes.kill_and_wait(handle, LEFTOVER_S)

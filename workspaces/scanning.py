@@ -1,0 +1,391 @@
+"""Finds what changed in a tree that may be hostile: our own walk by folder descriptors; no git looks at the tree."""
+
+import hashlib
+import os
+import re
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workspaces.git import Git
+from workspaces.models import Snapshot, Workspace
+from workspaces.names import shown
+from workspaces.rules import Rules
+from workspaces.store import (
+    EXECUTABLE,
+    FILE,
+    LINK,
+    STORED_LIMIT,
+    SUBMODULE,
+    StoreError,
+    Tree,
+    TreeEntry,
+    at,
+    blob_id,
+    listing,
+    stand_in,
+    write_blob,
+)
+
+DEPTH_LIMIT = 200
+"""Folders in folders; what lies deeper is left out and named."""
+ENTRY_LIMIT = 500_000
+"""Files that are not ignored, in one tree."""
+STORE_LIMIT = 2 * 1024**3
+"""Bytes that one snapshot may add to the store."""
+VERDICT_LIMIT = 100_000
+RACY_NS = 20_000_000
+"""A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
+10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
+PIECE = 1 << 20
+KNOWN_LIMIT = 16
+
+Stat = tuple[int, int, int, int, int]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# What git itself refuses as a name because some file system takes it for ".git" (CVE-2014-9390, CVE-2019-1352).
+_LIKE_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
+_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+@dataclass
+class Known:
+    """What was last seen of a tree on disk: its entries as of one tree object, and the stats that still prove them."""
+
+    tree: str
+    entries: Tree
+    baseline: Tree
+    stats: dict[bytes, Stat] = field(default_factory=dict)
+    verdicts: dict[bytes, bool] = field(default_factory=dict)
+    """Whether the baseline's rules ignore a path; a folder's ends in `/`."""
+
+    def move(self, tree: str, changes: Mapping[bytes, TreeEntry | None]) -> None:
+        """Take in that the tree now is another one, by these changes."""
+        for path, new in changes.items():
+            if new is None:
+                self.entries.pop(path, None)
+                self.stats.pop(path, None)
+            else:
+                self.entries[path] = new
+        self.tree = tree
+
+
+class Memory:
+    """What was seen of the last few trees, by folder; only a saving of time, and checked by the tree's id."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Path, Known] = OrderedDict()
+
+    def get(self, root: Path, tree: str) -> Known | None:
+        with self._lock:
+            known = self._known.get(root)
+            return known if known is not None and known.tree == tree else None
+
+    def keep(self, root: Path, known: Known) -> None:
+        with self._lock:
+            self._known[root] = known
+            self._known.move_to_end(root)
+            while len(self._known) > KNOWN_LIMIT:
+                self._known.popitem(last=False)
+
+
+memory = Memory()
+
+
+def known_of(workspace: Workspace, git: Git, before: Snapshot) -> Known:
+    """Return what is known of the workspace's tree, from memory where that is as of the snapshot before."""
+    kept = memory.get(workspace.tree, before.tree)
+    if kept is not None:
+        return kept
+    baseline = listing(git, at(workspace, 0).tree)
+    known = Known(before.tree, listing(git, before.tree), baseline)
+    memory.keep(workspace.tree, known)
+    return known
+
+
+@contextmanager
+def folder(root: Path, path: bytes = b"") -> Iterator[int]:
+    """Open a folder of the tree, going down from the root without following any link. Raises OSError."""
+    handle = os.open(root, _FOLDER)
+    try:
+        for name in path.split(b"/") if path else ():
+            below = os.open(name, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+class Scan:
+    """One look at a tree. `changes` are against `known.entries`; `skipped` names what can't be stored, and why."""
+
+    def __init__(self, root: Path, known: Known, rules: Rules, store: Path, *, trusting: bool = False) -> None:
+        self.root = root
+        self.known = known
+        self.changes: dict[bytes, TreeEntry | None] = {}
+        self.skipped: dict[bytes, str] = {}
+        self._rules = rules
+        self._store = store
+        self._trusting = trusting
+        self._seen: set[bytes] = set()
+        self._unread: list[bytes] = []
+        self._pending: list[bytes] = []
+        self._folders = _folders(known.entries) | _folders(known.baseline)
+        self._stored = 0
+
+    def whole(self) -> None:
+        """Look at everything."""
+        with folder(self.root) as handle:
+            self._walk(handle, b"", 0)
+        self._settle()
+        self._note_gone(self.known.entries)
+
+    def some(self, paths: list[bytes]) -> None:
+        """Look at these paths only, and at what they must have displaced."""
+        entries = self.known.entries
+        touched = set(paths)
+        for path in paths:
+            self._look_at(path)
+            touched |= {parent for parent in _parents(path) if parent in entries}
+            if path in self._folders:
+                touched |= {known for known in entries if known.startswith(path + b"/")}
+        self._settle()
+        for path in touched - self._seen:
+            self._look_at(path)
+        self._settle()
+        self._note_gone({path: entries[path] for path in touched if path in entries})
+
+    # --- the walk --------------------------------------------------------------------------------
+
+    def _walk(self, handle: int, prefix: bytes, depth: int) -> None:
+        entries, stats, seen = self.known.entries, self.known.stats, self._seen
+        with os.scandir(handle) as found:
+            for item in found:
+                if _unfit(item.name):
+                    self._skip_name(prefix + os.fsencode(item.name))
+                    continue
+                path = prefix + os.fsencode(item.name)
+                if item.is_dir(follow_symlinks=False):
+                    self._enter(handle, path, depth)
+                elif path not in entries:
+                    self._ask(path, handle)
+                elif (now := _lstat(item)) is not None:
+                    if stats.get(path) == now:
+                        seen.add(path)
+                    else:
+                        self._look(handle, path)
+        if len(seen) > ENTRY_LIMIT:
+            raise StoreError(f"The workspace has more than {ENTRY_LIMIT:,} files that git would not ignore.")
+
+    def _enter(self, parent: int, path: bytes, depth: int) -> None:
+        """Walk a folder, if the baseline's rules don't ignore it. An unknown one waits for their verdict."""
+        if path not in self._folders and path not in self.known.entries:
+            verdict = self.known.verdicts.get(path + b"/")
+            if verdict is None:
+                self._pending.append(path + b"/")
+            if verdict is not False:
+                return
+        if depth >= DEPTH_LIMIT or len(path) > 4000:
+            self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep"
+            return
+        try:
+            handle = os.open(path.rpartition(b"/")[2], _FOLDER, dir_fd=parent)
+        except PermissionError:
+            self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
+            self._unread.append(path)
+            return
+        except OSError:
+            return  # gone, or no folder any more
+        try:
+            entry = self.known.entries.get(path)
+            if entry is not None and entry.mode == SUBMODULE and _is_empty(handle):
+                self._seen.add(path)
+            else:
+                self._walk(handle, path + b"/", depth + 1)
+        finally:
+            os.close(handle)
+
+    def _ask(self, path: bytes, handle: int) -> None:
+        verdict = False if path in self.known.baseline else self.known.verdicts.get(path)
+        if verdict is None:
+            self._pending.append(path)
+        elif verdict is False:
+            self._look(handle, path)
+
+    def _settle(self) -> None:
+        """Get the verdicts that are waited for and go on where nothing is ignored, until none is left."""
+        while self._pending:
+            asked, self._pending = self._pending, []
+            ignored = self._rules.ignored(asked)
+            if len(self.known.verdicts) > VERDICT_LIMIT:
+                self.known.verdicts.clear()
+            self.known.verdicts.update({path: path in ignored for path in asked})
+            for path in asked:
+                if path not in ignored:
+                    self._look_at(path.removesuffix(b"/"))
+
+    def _look_at(self, path: bytes) -> None:
+        """Look at one path, opened from the root."""
+        parent, _, name = path.rpartition(b"/")
+        if any(_unfit(os.fsdecode(part)) for part in path.split(b"/")):
+            return
+        try:
+            with folder(self.root, parent) as handle:
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    self._enter(handle, path, path.count(b"/"))
+                elif path in self.known.entries:
+                    self._look(handle, path)
+                else:
+                    self._ask(path, handle)
+        except PermissionError:
+            self.skipped[path] = "the mode of its folder keeps it from being read"
+            self._unread.append(path)
+        except OSError:
+            return  # gone, or its folder is none any more
+
+    def _note_gone(self, entries: Tree) -> None:
+        kept = tuple(path + b"/" for path in self._unread)
+        for path in entries:
+            if path not in self._seen and path not in self._unread and not path.startswith(kept):
+                self.changes[path] = None
+
+    def _skip_name(self, path: bytes) -> None:
+        if path.rpartition(b"/")[2].lower() != b".git":
+            self.skipped[path] = "git refuses its name, which some file systems take for .git"
+
+    # --- one file --------------------------------------------------------------------------------
+
+    def _look(self, handle: int, path: bytes) -> None:
+        """Find out what is at the path now and note it, if that is another content or mode than what is known."""
+        name = path.rpartition(b"/")[2]
+        started = time.time_ns()
+        try:
+            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISLNK(found.st_mode):
+                entry = self._link(handle, name, path)
+            elif stat.S_ISREG(found.st_mode):
+                entry = self._file(handle, name, path)
+            else:
+                self.skipped[path] = "it is a device, FIFO or socket"
+                return
+            after = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        except PermissionError:
+            self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
+            self._unread.append(path)
+            return
+        except OSError:
+            return  # gone in the meantime, or swapped for a link
+        if entry is None:
+            return
+        self._seen.add(path)
+        self._remember(path, _sign(found), _sign(after), started)
+        if entry != self.known.entries.get(path):
+            self.changes[path] = entry
+
+    def _remember(self, path: bytes, before: Stat, after: Stat, started: int) -> None:
+        if before == after and (self._trusting or after[3] < started - RACY_NS):
+            self.known.stats[path] = after
+        else:
+            self.known.stats.pop(path, None)
+
+    def _link(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
+        if name.lower().startswith((b".gitmodules", b"gitmod~")):
+            self.skipped[path] = "git refuses a link of this name"
+            return None
+        target = os.readlink(name, dir_fd=handle)
+        return TreeEntry(LINK, self._keep(target, path))
+
+    def _file(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
+        known = self.known.entries.get(path)
+        with open(os.open(name, _REGULAR, dir_fd=handle), "rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE
+            if self._trusting and known is not None:
+                return known
+            if found.st_size <= STORED_LIMIT:
+                data = _read(file.fileno(), found.st_size)
+                if data is not None:
+                    return TreeEntry(mode, self._keep(data, path))
+            return TreeEntry(mode, self._keep_large(file.fileno(), found.st_size, path))
+
+    def _keep(self, data: bytes, path: bytes) -> str:
+        oid = blob_id(len(data), (data,))
+        known = self.known.entries.get(path)
+        if known is not None and known.oid == oid:
+            return oid
+        self._stored += len(data)
+        if self._stored > STORE_LIMIT:
+            raise StoreError(f"One call changed more than {STORE_LIMIT:,} bytes; at {shown(path)} it is too much.")
+        return write_blob(self._store, data)
+
+    def _keep_large(self, handle: int, size: int, path: bytes) -> str:
+        git_hash, plain_hash = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False), hashlib.sha256()
+        os.lseek(handle, 0, os.SEEK_SET)
+        while piece := os.read(handle, PIECE):
+            git_hash.update(piece)
+            plain_hash.update(piece)
+        known = self.known.entries.get(path)
+        if known is not None and known.oid == git_hash.hexdigest():
+            return known.oid
+        return self._keep(stand_in(size, plain_hash.hexdigest()), path)
+
+
+def _read(handle: int, size: int) -> bytes | None:
+    """Return the file's bytes, or None when it grew past what is stored while it was read."""
+    data = bytearray()
+    while piece := os.read(handle, max(PIECE, size - len(data) + 1)):
+        data += piece
+        if len(data) > STORED_LIMIT:
+            return None
+    return bytes(data)
+
+
+def _lstat(item: "os.DirEntry[str]") -> Stat | None:
+    try:
+        return _sign(item.stat(follow_symlinks=False))
+    except OSError:
+        return None
+
+
+def _sign(found: os.stat_result) -> Stat:
+    return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def _is_empty(handle: int) -> bool:
+    with os.scandir(handle) as found:
+        return all(item.name.lower() == ".git" for item in found)
+
+
+def _unfit(name: str) -> bool:
+    """Return whether git would not take this name because it is `.git` or may pass for it."""
+    if "g" not in name and "G" not in name:
+        return False
+    return _LIKE_GIT.fullmatch(name if name.isascii() else _UNSEEN.sub("", name)) is not None
+
+
+def _parents(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def _folders(entries: Tree) -> set[bytes]:
+    found = {path.rpartition(b"/")[0] for path in entries}
+    return found | {parent for path in found for parent in _parents(path)} - {b""}
+
+
+def on_disk(root: Path, path: bytes, rules: Rules, store: Path) -> TreeEntry | None:
+    """Store what is at the path now, ignored or not, and return it; None for nothing, a folder or a device."""
+    scan = Scan(root, Known("", {}, {path: TreeEntry(FILE, "")}), rules, store)
+    scan.some([path])
+    return scan.changes.get(path)

@@ -1,0 +1,184 @@
+"""Searches a workspace with ripgrep: matches sorted by path, memory bounded, totals true."""
+
+import base64
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workspaces import ripgrep
+
+FILE_BYTES = "50M"
+"""Larger files are not searched."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file. `start`: where in the text the first match begins; None for a line of context."""
+
+    number: int
+    text: str
+    start: int | None
+
+
+@dataclass
+class Hits:
+    """What one file holds: the number of matching lines, and lines as far as they were kept."""
+
+    path: str
+    count: int = 0
+    lines: list[Line] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Files by path; only the first of them have their lines. Totals are of all."""
+
+    files: list[Hits]
+    total_lines: int
+    total_files: int
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to look for. `keep` is how many matching lines are wanted back, in the order of paths."""
+
+    pattern: str
+    options: Sequence[str]
+    keep: int
+    line_chars: int
+    wanted: Callable[[str], bool]
+
+
+def content(root: Path, relative: str, search: Search, cancelled: threading.Event) -> Found:
+    """Return matching lines with their context. Raises ripgrep.RipgrepError."""
+    collected = _Collected(search.keep)
+    arguments = ["--json", f"--max-filesize={FILE_BYTES}", *search.options, f"--regexp={search.pattern}"]
+    for hits in _by_file(ripgrep.run(arguments, root, relative, separator=b"\n", cancelled=cancelled), search):
+        collected.add(hits)
+    return collected.found()
+
+
+def counts(root: Path, relative: str, search: Search, cancelled: threading.Event) -> Found:
+    """Return the files that match, each with its number of matching lines."""
+    collected = _Collected(search.keep)
+    arguments = [
+        "--count",
+        "--null",
+        "--with-filename",
+        f"--max-filesize={FILE_BYTES}",
+        *search.options,
+        f"--regexp={search.pattern}",
+    ]
+    name = b""
+    for piece in ripgrep.run(arguments, root, relative, separator=b"\0", cancelled=cancelled):
+        count, _, following = piece.partition(b"\n")
+        if name and count.isdigit():
+            _add_count(collected, name, int(count), search)
+            name = following
+        else:
+            name = piece
+    return collected.found()
+
+
+def _add_count(collected: "_Collected", name: bytes, count: int, search: Search) -> None:
+    path = os.fsdecode(name.removeprefix(b"./"))
+    if search.wanted(path):
+        collected.add(Hits(path, count))
+
+
+class _Collected:
+    """Keeps the lines of the first files by path, as many as are wanted; ripgrep tells files in no order."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._files: list[Hits] = []
+        self._kept = self._total_lines = self._total_files = 0
+
+    def add(self, hits: Hits) -> None:
+        self._files.append(hits)
+        self._kept += max(1, len(hits.lines))
+        self._total_lines += hits.count
+        self._total_files += 1
+        if self._kept > 4 * self._keep + 1000:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Drop what can't be among the first `keep` any more."""
+        self._files.sort(key=lambda hits: hits.path)
+        kept = needed = 0
+        while kept < self._keep and needed < len(self._files):
+            kept += max(1, sum(line.start is not None for line in self._files[needed].lines))
+            needed += 1
+        self._files = self._files[:needed]
+        self._kept = sum(max(1, len(hits.lines)) for hits in self._files)
+
+    def found(self) -> Found:
+        self._files.sort(key=lambda hits: hits.path)
+        return Found(self._files, self._total_lines, self._total_files)
+
+
+# --- ripgrep's JSON lines -------------------------------------------------------------------------
+
+
+def _by_file(pieces: Iterator[bytes], search: Search) -> Iterator[Hits]:
+    hits: Hits | None = None
+    for piece in pieces:
+        event = _event(piece)
+        if event["type"] == "begin":
+            path = os.fsdecode(_bytes(event["data"]["path"]).removeprefix(b"./"))
+            hits = Hits(path) if search.wanted(path) else None
+        elif event["type"] in ("match", "context") and hits is not None:
+            _add_lines(hits, event, search)
+        elif event["type"] == "end" and hits is not None:
+            if hits.count:
+                yield hits
+            hits = None
+
+
+def _event(piece: bytes) -> dict[str, Any]:
+    """Return ripgrep's message; one that was cut, since it is so long, is a match without text."""
+    try:
+        event: dict[str, Any] = json.loads(piece)
+    except ValueError:
+        text = {"text": "(a line too long to show)"}
+        return {"type": "match", "data": {"lines": text, "line_number": 0, "submatches": [{"start": 0}]}}
+    return event
+
+
+def _bytes(value: dict[str, str]) -> bytes:
+    return base64.b64decode(value["bytes"]) if "bytes" in value else value["text"].encode("utf-8", "surrogateescape")
+
+
+def _add_lines(hits: Hits, event: dict[str, Any], search: Search) -> None:
+    data = event["data"]
+    matched = event["type"] == "match"
+    whole = _bytes(data["lines"])
+    first = data.get("line_number") or 0
+    starts = [match["start"] for match in data["submatches"]] if matched else []
+    offset = 0
+    for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
+        here = next((start - offset for start in starts if offset <= start <= offset + len(line)), None)
+        if matched and here is None and not any(start < offset for start in starts):
+            here = 0
+        offset += len(line) + 1
+        hits.count += matched
+        if len(hits.lines) <= search.keep * 4:
+            hits.lines.append(_line(number, line, here if not matched else (here or 0), search.line_chars))
+
+
+def _line(number: int, line: bytes, start: int | None, limit: int) -> Line:
+    text = line.removesuffix(b"\r").decode("utf-8", "replace")
+    at = len(line[: start or 0].decode("utf-8", "replace"))
+    return Line(number, _around(text, at, limit), start)
+
+
+def _around(text: str, at: int, limit: int) -> str:
+    """Return a long line cut around the match."""
+    if len(text) <= limit:
+        return text
+    first = max(0, min(at - limit // 4, len(text) - limit))
+    return ("…" if first else "") + text[first : first + limit] + ("…" if first + limit < len(text) else "")

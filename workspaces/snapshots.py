@@ -1,0 +1,214 @@
+"""Snapshots of a workspace: laid out, taken and put back; with diffs and reverts the second door to the tree."""
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.db import transaction
+
+from workspaces import agent_git, rules, scanning, store, trees
+from workspaces.agent_git import AGENT_OBJECTS
+from workspaces.diffs import (
+    LISTED,
+    Blob,
+    Changes,
+    Entry,
+    FileChange,
+    FileDiff,
+    Hunk,
+    Line,
+    changes,
+    compare,
+    entries,
+    file_diff,
+    listed,
+    patch,
+    read,
+)
+from workspaces.git import Git
+from workspaces.models import Snapshot, Workspace
+from workspaces.names import raw, shown
+from workspaces.publishing import commit_branch, fetch_commands, push
+from workspaces.putting_back import PutBackError, put_back, remember_baseline
+from workspaces.reverting import Reverted, RevertError, revert
+from workspaces.sandbox.identity import worker_uid
+from workspaces.store import StoreError, pack
+
+__all__ = [
+    "AGENT_OBJECTS",
+    "Blob",
+    "Changes",
+    "Entry",
+    "FileChange",
+    "FileDiff",
+    "Hunk",
+    "Line",
+    "PutBackError",
+    "RevertError",
+    "Reverted",
+    "StoreError",
+    "align",
+    "changes",
+    "commit_branch",
+    "entries",
+    "fetch_commands",
+    "file_diff",
+    "pack",
+    "patch",
+    "prepare",
+    "push",
+    "put_back",
+    "read",
+    "remember_baseline",
+    "revert",
+    "take",
+]
+
+AGE_NS = 10_000_000_000
+"""How old the files of a new tree look, so that a change right after is seen as one by all that compare times."""
+
+
+# --- laying out --------------------------------------------------------------------------------------
+
+
+def prepare(workspace: Workspace) -> None:
+    """Lay out the tree of the workspace's epoch at the latest snapshot, with home, outputs and the agent's `.git`.
+
+    Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew.
+    """
+    git = store.ensure(workspace.repository)
+    _pin(workspace)
+    baseline = store.begin(workspace, git)
+    latest = store.latest(workspace)
+    uid = worker_uid(workspace.pk)
+    _make_folders(workspace, uid)
+    place = workspace.tree.with_name("tree.new")
+    trees.discard(place)
+    trees.discard(workspace.tree)
+    place.mkdir(parents=True)
+    place.parent.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
+        trees.lay_out(git, latest.tree, place, Path(scratch) / "index")
+        agent_git.make(place, workspace.base_commit)
+        trees.hand_over([place], uid, time.time_ns() - AGE_NS)
+        agent_git.make_index(git, place, baseline.tree, Path(scratch) / "agent", uid)
+    place.rename(workspace.tree)
+    time.sleep(scanning.RACY_NS / 1e9)  # from here on a change gets another time than the files have
+    _learn(workspace, git, baseline, latest)
+    _in_line(workspace, latest.number)
+
+
+def align(workspace: Workspace) -> list[str]:
+    """Bring the tree from the snapshot that it was last in line with to the latest, and return the paths written.
+
+    What differs for another reason, such as a command that was cut off, stays for the next full scan to find.
+    """
+    git = store.ensure(workspace.repository)
+    latest = store.latest(workspace)
+    workspace.refresh_from_db(fields=["tree_snapshot"])
+    if workspace.tree_snapshot == latest.number:
+        return []
+    before = store.at(workspace, workspace.tree_snapshot)
+    old, new = store.listing(git, before.tree), store.listing(git, latest.tree)
+    wanted = {path: new.get(path) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+    written = trees.put(git, workspace.tree, wanted, worker_uid(workspace.pk))
+    known = scanning.memory.get(workspace.tree, before.tree)
+    if known is not None:
+        known.move(latest.tree, wanted)
+    _in_line(workspace, latest.number)
+    return [shown(path) for path in written]
+
+
+def _pin(workspace: Workspace) -> None:
+    """Keep the base in the mirror, also when the source drops it."""
+    commit = workspace.base_commit
+    Git(workspace.repository.mirror).run("update-ref", f"refs/sakura/base/{commit}", commit)
+
+
+def _make_folders(workspace: Workspace, uid: int | None) -> None:
+    workspace.folder.mkdir(parents=True, exist_ok=True)
+    workspace.folder.chmod(0o755)
+    workspace.outputs.mkdir(exist_ok=True)
+    if not workspace.home.exists():
+        workspace.home.mkdir(mode=0o700)
+        if uid is not None:
+            os.chown(workspace.home, uid, uid)
+
+
+def _in_line(workspace: Workspace, number: int) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(tree_snapshot=number)
+    workspace.tree_snapshot = number
+
+
+# --- taking ------------------------------------------------------------------------------------------
+
+
+def take(workspace: Workspace, *, call_id: str, step: int, paths: Sequence[str] | None) -> Snapshot | None:
+    """Store what changed in the tree as the next snapshot and return it; None when nothing did.
+
+    `paths` are those that the call touched; None looks at everything. May run inside a transaction.
+    Raises StoreError when the tree can't be kept (too many files, too many bytes) or somebody else took one meanwhile.
+    """
+    git = store.ensure(workspace.repository)
+    before = store.latest(workspace)
+    known = scanning.known_of(workspace, git, before)
+    scan = scanning.Scan(
+        workspace.tree, known, rules.of_baseline(workspace, git, known.baseline), workspace.repository.store
+    )
+    if paths is None:
+        scan.whole()
+    else:
+        scan.some([raw(path) for path in paths])
+    if not scan.changes:
+        return None
+    tree = store.build_tree(git, before.tree, scan.changes)
+    known.move(tree, scan.changes)
+    snapshot = _add(workspace, git, before, known, scan, call_id, step)
+    _in_line(workspace, snapshot.number)
+    return snapshot
+
+
+def _add(
+    workspace: Workspace,
+    git: Git,
+    before: Snapshot,
+    known: scanning.Known,
+    scan: scanning.Scan,
+    call_id: str,
+    step: int,
+) -> Snapshot:
+    added = [path for path in known.entries if path not in known.baseline]
+    hidden = rules.newly_hidden(git, known.baseline, known.entries, added)
+    number = before.number + 1
+    with transaction.atomic():
+        commit = store.chain(workspace, git, before, known.tree, f"Snapshot {number} of run {workspace.pk}")
+        files = compare(git, before.tree, known.tree).files
+        return Snapshot.objects.create(
+            workspace=workspace,
+            number=number,
+            tree=known.tree,
+            commit=commit,
+            call_id=call_id,
+            step=step,
+            files=listed(files),
+            file_count=len(files),
+            hidden=[shown(path) for path in hidden[:LISTED]],
+            skipped=[{"path": shown(path), "why": why} for path, why in sorted(scan.skipped.items())[:LISTED]],
+        )
+
+
+def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:
+    """Note the stats of a tree just laid out, so that the first full scan needs not read every file."""
+    entries = store.listing(git, latest.tree)
+    known = scanning.Known(latest.tree, entries, store.listing(git, baseline.tree))
+    scan = scanning.Scan(
+        workspace.tree,
+        known,
+        rules.of_baseline(workspace, git, known.baseline),
+        workspace.repository.store,
+        trusting=True,
+    )
+    scan.whole()
+    scanning.memory.keep(workspace.tree, known)

@@ -1,0 +1,214 @@
+"""Writes files of a snapshot into a tree that may be hostile: by folder descriptors, never through a link."""
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from workspaces import store
+from workspaces.git import Git
+from workspaces.names import shown
+from workspaces.scanning import folder
+
+_TEMPORARY = ".sakura-put-"
+
+
+class TreeError(Exception):
+    """A path that can't be put as it should be; the message says what is in the way."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def put(git: Git, root: Path, wanted: Mapping[bytes, store.TreeEntry | None], uid: int | None) -> list[bytes]:
+    """Make these paths of the tree what the entries say (None: absent) and return those that were written.
+
+    A large file that was never stored stays as it is. Raises TreeError when a folder that is not empty is in the way.
+    """
+    gone = sorted((path for path, entry in wanted.items() if entry is None), reverse=True)
+    written = [path for path in gone if remove(root, path)]
+    come = {path: entry for path, entry in sorted(wanted.items()) if entry is not None}
+    for path, entry in come.items():
+        if entry.mode == store.SUBMODULE:
+            with _parent(root, path, uid, make=True) as (handle, name):
+                _make_folder(handle, name, uid)
+                written.append(path)
+    of_oid: dict[str, list[bytes]] = {}
+    for path, entry in come.items():
+        if entry.mode != store.SUBMODULE:
+            of_oid.setdefault(entry.oid, []).append(path)
+    for oid, data in store.read_blobs(git, of_oid):
+        if store.stood_in(data) is None:
+            for path in of_oid[oid]:
+                put_bytes(root, path, come[path].mode, data, uid)
+                written.append(path)
+    return sorted(written)
+
+
+def put_bytes(root: Path, path: bytes, mode: str, data: bytes, uid: int | None) -> None:
+    """Put a file or link at the path, whole or not at all. Raises TreeError."""
+    with _parent(root, path, uid, make=True) as (handle, name):
+        temporary = os.fsencode(_TEMPORARY + secrets.token_hex(8))
+        try:
+            if mode == store.LINK:
+                os.symlink(data, temporary, dir_fd=handle)
+                _give(temporary, handle, uid)
+            else:
+                _write(handle, temporary, data, 0o755 if mode == store.EXECUTABLE else 0o644, uid)
+            _clear_the_way(handle, name, path)
+            os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            os.fsync(handle)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=handle)
+            raise
+
+
+def in_folder(root: Path, path: bytes, limit: int = 20) -> list[bytes]:
+    """Return the first files below the path if it is a folder; no link is followed."""
+    found: list[bytes] = []
+    try:
+        with folder(root, path) as handle:
+            for place, _, files, _ in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
+                found += [path + b"/" + os.path.normpath(os.fsencode(f"{place}/{name}")) for name in files]
+                if len(found) >= limit:
+                    break
+    except OSError:
+        return []
+    return found[:limit]
+
+
+def remove_empty(root: Path, path: bytes) -> None:
+    """Take away a folder that holds nothing but folders, as far as it does."""
+    with suppress(OSError):
+        with folder(root, path) as handle:
+            for _, folders, _, below in os.fwalk(".", topdown=False, dir_fd=handle, follow_symlinks=False):
+                for each in folders:
+                    with suppress(OSError):
+                        os.rmdir(each, dir_fd=below)
+        with _parent(root, path, None, make=False) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+
+
+def remove(root: Path, path: bytes) -> bool:
+    """Take away a file, a link or an empty folder, and return whether it was there. Raises TreeError."""
+    try:
+        with _parent(root, path, None, make=False) as (handle, name):
+            if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+                os.rmdir(name, dir_fd=handle)
+            else:
+                os.unlink(name, dir_fd=handle)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise _folder_in_the_way(path) from None
+        raise
+    _prune(root, path)
+    return True
+
+
+def _prune(root: Path, path: bytes) -> None:
+    """Take away the folders above a removed path that are empty now, as git does."""
+    while path := path.rpartition(b"/")[0]:
+        try:
+            with _parent(root, path, None, make=False) as (handle, name):
+                os.rmdir(name, dir_fd=handle)
+        except (OSError, TreeError):
+            return
+
+
+@contextmanager
+def _parent(root: Path, path: bytes, uid: int | None, *, make: bool) -> Iterator[tuple[int, bytes]]:
+    """Open the folder that holds the path. Raises FileNotFoundError, or TreeError when a link or file is on the way."""
+    *parents, name = path.split(b"/")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(root, flags)
+    try:
+        for part in parents:
+            if make:
+                _make_folder(handle, part, uid)
+            try:
+                below = os.open(part, flags, dir_fd=handle)
+            except OSError as error:
+                if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                    raise
+                if not make:
+                    raise FileNotFoundError(shown(path)) from None
+                raise TreeError("NOT_A_DIRECTORY", f"{shown(part)} on the way to {shown(path)} is no folder.") from None
+            os.close(handle)
+            handle = below
+        yield handle, name
+    finally:
+        os.close(handle)
+
+
+def _make_folder(handle: int, name: bytes, uid: int | None) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=handle)
+        _give(name, handle, uid)
+
+
+def _write(handle: int, name: bytes, data: bytes, mode: int, uid: int | None) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(name, flags, 0o600, dir_fd=handle), "wb") as file:
+        file.write(data)
+        file.flush()
+        if uid is not None:
+            os.fchown(file.fileno(), uid, uid)
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+
+
+def _clear_the_way(handle: int, name: bytes, path: bytes) -> None:
+    """Take away an empty folder at the path; a rename would not replace it."""
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            os.rmdir(name, dir_fd=handle)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise _folder_in_the_way(path) from None
+        raise
+
+
+def _folder_in_the_way(path: bytes) -> TreeError:
+    return TreeError("IS_DIRECTORY", f"{shown(path)} is a folder now and is not empty; its files would be lost.")
+
+
+def _give(name: bytes, handle: int, uid: int | None) -> None:
+    if uid is not None:
+        os.chown(name, uid, uid, dir_fd=handle, follow_symlinks=False)
+
+
+# --- a whole new tree --------------------------------------------------------------------------------
+
+
+def lay_out(git: Git, tree: str, folder_path: Path, index: Path) -> None:
+    """Write a tree into a new, empty folder of ours that no agent can reach yet. Git does it, with nothing to run."""
+    assert git.git_dir is not None
+    Git(git.git_dir, work_tree=folder_path, index=index).run("read-tree", "-u", "-m", tree, timeout_s=600)
+
+
+def hand_over(paths: Iterable[Path], uid: int | None, changed_ns: int) -> None:
+    """Give what is in these folders of ours to `uid` and set when it was changed; no link is followed."""
+    for path in paths:
+        for _, folders, files, handle in os.fwalk(path, follow_symlinks=False):
+            for name in (*folders, *files):
+                os.utime(name, ns=(changed_ns, changed_ns), dir_fd=handle, follow_symlinks=False)
+                _give(os.fsencode(name), handle, uid)
+        if uid is not None:
+            os.chown(path, uid, uid, follow_symlinks=False)
+
+
+def discard(path: Path) -> None:
+    """Remove a folder of ours with all in it; links are removed, not followed."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(path)

@@ -26,9 +26,10 @@ def read_output(workspace: Workspace, ref: str, offset: int = 0, limit_bytes: in
         descriptor = os.open(workspace.outputs / ref, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise FileNotFoundError(ref) from error
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(ref)
-        file.seek(offset)
-        return Piece(file.read(limit_bytes), status.st_size)
+        return Piece(os.pread(descriptor, limit_bytes, offset), status.st_size)
+    finally:
+        os.close(descriptor)

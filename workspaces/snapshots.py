@@ -35,6 +35,7 @@ from workspaces.putting_back import PutBackError, put_back, remember_baseline
 from workspaces.reverting import Reverted, RevertError, revert
 from workspaces.sandbox.identity import worker_uid
 from workspaces.store import StoreError, pack
+from workspaces.trees import TreeError
 
 __all__ = [
     "AGENT_OBJECTS",
@@ -49,6 +50,7 @@ __all__ = [
     "RevertError",
     "Reverted",
     "StoreError",
+    "TreeError",
     "align",
     "changes",
     "commit_branch",

@@ -43,11 +43,6 @@ def not_found(what: str) -> Refused:
     return Refused("NOT_FOUND", f"There is no {what}.", 404)
 
 
-def invalid(field: str, message: str) -> Refused:
-    """Return the refusal of a value that only our own code can judge."""
-    return Refused("INVALID_INPUT", f"{field}: {message}", 422)
-
-
 def install(api: NinjaAPI) -> None:
     """Make the API answer each kind of failure in its one shape."""
     api.add_exception_handler(Refused, _refused)

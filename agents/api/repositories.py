@@ -3,19 +3,14 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError
 from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents import doorbell
+from agents import repositories as acting
 from agents.api.auth import admin, caller, operator
-from agents.api.errors import invalid, not_found
+from agents.api.errors import not_found
 from agents.api.paging import Paged, PageQuery, page_of
-from agents.control import Refused
-from agents.models import Role, has_role
-from workspaces import credentials, sources
 from workspaces.models import Repository
 
 router = Router(tags=["repositories"])
@@ -71,19 +66,7 @@ def repositories(request: HttpRequest, query: Annotated[PageQuery, Query()]) -> 
 @router.post("/repositories", response={201: RepositoryOut}, auth=operator)
 def add(request: HttpRequest, asked: RepositoryIn) -> RepositoryOut:
     """Add a source; a worker mirrors it next. Local paths are for admins, or below SAKURA_REPOSITORY_ROOTS."""
-    source = sources.check_source(asked.source, is_admin=has_role(caller(request), Role.ADMIN))
-    if asked.credential and not source.startswith("https://"):
-        raise invalid("credential", "only an https source takes one; ssh uses the server's own keys.")
-    fields = asked.model_dump(exclude={"source", "credential"})
-    try:
-        with transaction.atomic():
-            row = Repository.objects.create(**fields, source=source, credential=credentials.seal(asked.credential))
-            transaction.on_commit(doorbell.ring_workers, robust=True)
-    except IntegrityError:
-        raise Refused(
-            "NAME_TAKEN", f"name: there is a repository “{asked.name}” already; choose another name."
-        ) from None
-    return _out(row)
+    return _out(acting.add(caller(request), **asked.model_dump()))
 
 
 @router.get("/repositories/{int:repository_id}", response=RepositoryOut)
@@ -96,34 +79,14 @@ def repository(request: HttpRequest, repository_id: int) -> RepositoryOut:
 def refresh(request: HttpRequest, repository_id: int) -> RepositoryOut:
     """Ask the source for news, which may take a minute; a mirror that failed is made again by a worker."""
     row = _find(repository_id)
-    if row.status == Repository.Status.FAILED:
-        _mirror_again(row)
-    elif row.status == Repository.Status.READY and not sources.refresh(row):
-        row.refresh_from_db()
-        why = row.error or "What is mirrored stays as it was."
-        raise Refused("SOURCE_UNAVAILABLE", f"The source of “{row.name}” did not answer. {why}", 502)
-    row.refresh_from_db()
+    acting.refresh(row)
     return _out(row)
-
-
-def _mirror_again(row: Repository) -> None:
-    with transaction.atomic():
-        Repository.objects.filter(pk=row.pk, status=Repository.Status.FAILED).update(
-            status=Repository.Status.MIRRORING, error="", progress="", percent=None, cancel_requested=False
-        )
-        transaction.on_commit(doorbell.ring_workers, robust=True)
 
 
 @router.delete("/repositories/{int:repository_id}", response={204: None}, auth=admin)
 def delete(request: HttpRequest, repository_id: int) -> None:
     """Take a repository and its mirror away; the source is never touched. Refused while tasks use it."""
-    row = _find(repository_id)
-    if row.status == Repository.Status.MIRRORING:
-        raise Refused("MIRRORING", f"“{row.name}” is being mirrored; cancel that on its page first.")
-    try:
-        sources.delete(row)
-    except ProtectedError:
-        raise Refused("IN_USE", f"“{row.name}” has tasks, whose transcripts would be lost.") from None
+    acting.remove(_find(repository_id))
 
 
 def _find(repository_id: int) -> Repository:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db.models import Case, Count, IntegerField, Min, Prefetch, Q, QuerySet, When
+from django.db.models import Case, Count, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery, Value, When
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
@@ -70,11 +70,8 @@ def launch(request: HttpRequest, asked: Launch) -> TaskOut:
 def tasks(request: HttpRequest, query: Annotated[TaskQuery, Query()]) -> TasksOut:
     """List tasks, 50 a page."""
     found = _ranked().filter(_words(query.q))
-    counts = {
-        URGENCY[row["rank"]].value: row["n"]
-        for row in found.order_by().values("rank").annotate(n=Count("pk"))
-        if row["rank"] is not None
-    }
+    ranks = found.order_by().values_list("rank").annotate(Count("pk"))
+    counts = {URGENCY[rank].value: count for rank, count in ranks}
     if query.status is not None:
         found = found.filter(rank=URGENCY.index(query.status))
     rows, figures = page_of(_with_parts(found.order_by("-pk")), query.page, PER_PAGE)
@@ -94,10 +91,10 @@ def run_again(request: HttpRequest, task_id: int) -> RunBrief:
 
 
 def _ranked() -> QuerySet[Any, Any]:
-    rank = Case(
-        *(When(runs__status=status, then=place) for place, status in enumerate(URGENCY)), output_field=IntegerField()
-    )
-    return Task.objects.annotate(rank=Min(rank))
+    """Return the tasks with `rank`, the place in URGENCY of their most urgent run."""
+    rank = Case(*(When(status=status, then=Value(place)) for place, status in enumerate(URGENCY)))
+    ranks = Run.objects.filter(task=OuterRef("pk")).annotate(rank=rank).order_by("rank").values("rank")
+    return Task.objects.annotate(rank=Subquery(ranks[:1], output_field=IntegerField())).filter(rank__isnull=False)
 
 
 def _words(q: str) -> Q:

@@ -76,11 +76,7 @@ Turn = UserTurn | ModelTurn | AnswersTurn
 
 @dataclass(frozen=True)
 class Request:
-    """What a model is asked.
-
-    `position` is how many responses this agent has given before (the script's line). `taken_ids` are call ids of the
-    run that stand in none of the `turns`; a server that uses one of them again gets another for its call.
-    """
+    """What a model is asked. `position` is how many responses this agent has given before (the script's line)."""
 
     agent: str
     system: str
@@ -89,7 +85,6 @@ class Request:
     max_output_tokens: int
     position: int = 0
     script: dict[str, Any] | None = None
-    taken_ids: frozenset[str] = frozenset()
 
 
 class Stop(StrEnum):

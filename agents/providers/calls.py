@@ -10,12 +10,11 @@ MAX_ID_CHARS = 200
 
 
 class CallIds:
-    """Gives the calls of one response ids that no other call of the run has."""
+    """Gives the calls of one response ids that no other call of the conversation has."""
 
     def __init__(self, request: Request) -> None:
         self._own = f"{request.agent}-{request.position}"
-        self._taken = set(request.taken_ids)
-        self._taken.update(call.call_id for turn in request.turns if isinstance(turn, ModelTurn) for call in turn.calls)
+        self._taken = {call.call_id for turn in request.turns if isinstance(turn, ModelTurn) for call in turn.calls}
         self._count = 0
 
     def next(self, given: Any) -> str:

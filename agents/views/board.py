@@ -77,6 +77,12 @@ class Row:
         return Budget(name, min(100, round(100 * shares[name])))
 
     @property
+    def sandbox_warning(self) -> str:
+        """What is to be said of the sandbox of the last command, where it was not whole."""
+        level = self.run.sandbox.get("level", "full")
+        return "" if level == "full" else f"Sandbox {level}"
+
+    @property
     def url_name(self) -> str:
         """The page to go to: the review when it waits for one."""
         return "review" if self.run.state is Status.AWAITING_HUMAN else "run"

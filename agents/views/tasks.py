@@ -20,6 +20,7 @@ from agents.models import IdempotencyKey, Role, Run, Task
 from agents.providers import models
 from agents.templatetags import prose
 from workspaces import sandbox, sources
+from workspaces.git import GitError
 from workspaces.models import Repository
 
 RUNS = 100
@@ -80,7 +81,7 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
     base = data["base"] or repository.default_branch
     try:
         commit = sources.resolve(repository, base)
-    except sources.SourceError as error:
+    except (sources.SourceError, GitError) as error:
         form.add_error("base", str(error))
         return None
     try:
@@ -124,12 +125,20 @@ def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
         "repository": chosen,
         "no_repository": not ready.exists(),
         "unready": list(Repository.objects.exclude(status=Repository.Status.READY)[:20]) if chosen is None else [],
-        "branches": sources.branches(chosen, limit=200) if chosen else [],
+        "branches": _branches(chosen) if chosen else [],
         "uncommitted": sources.uncommitted(chosen) if chosen else 0,
         "sandbox": report if report.level == "none" else None,
         "choices": _model_choices(form),
         "has_real_model": models.default_model() is not None,
     }
+
+
+def _branches(repository: Repository) -> list[str]:
+    """Return names to offer; none where the mirror is damaged, as launching then says what is wrong."""
+    try:
+        return sources.branches(repository, limit=200)
+    except GitError:
+        return []
 
 
 def _ready_one(given: object, ready: Any) -> Repository | None:

@@ -223,10 +223,10 @@ async def test_bytes_count_as_well_as_events(
     assert await opened.receive_nothing(0.3)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"ack": "1"}', '{"ack": true}', '{"ack": -1}', '{"ack": 5}', "{}", "[" * 9000])
-async def test_a_message_that_makes_no_sense_ends_the_socket(
-    run: Run, viewer: User, socket: Socket, text: str
-) -> None:
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"ack": "1"}', '{"ack": true}', '{"ack": -1}', '{"ack": 5}', "{}", "[" * 9000]
+)
+async def test_a_message_that_makes_no_sense_ends_the_socket(run: Run, viewer: User, socket: Socket, text: str) -> None:
     opened = await socket(f"/ws/runs/{run.pk}/", await sync_to_async(token_of)(viewer))
     await opened.send_to(text)
     assert await close_code(opened) == 4400

@@ -7,39 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GIT_ENV, git
+from tests.workspaces.places import prepared, statuses, take, taken
 from workspaces import snapshots, sources, store
 from workspaces.models import Repository, Snapshot, Workspace
 
 pytestmark = pytest.mark.django_db
 
 
-def prepared(repository: Repository, pk: int = 1) -> Workspace:
-    """A workspace laid out at the source's main branch."""
-    workspace = Workspace.objects.create(
-        pk=pk, repository=repository, base_name="main", base_commit=sources.resolve(repository, "main"), epoch=1
-    )
-    snapshots.prepare(workspace)
-    return workspace
-
-
 @pytest.fixture
 def workspace(repository: Repository) -> Workspace:
     return prepared(repository)
-
-
-def take(workspace: Workspace, *paths: str) -> Snapshot | None:
-    number = Snapshot.objects.filter(workspace=workspace).count()
-    return snapshots.take(workspace, call_id=f"call_{number}", step=number, paths=list(paths) or None)
-
-
-def taken(workspace: Workspace, *paths: str) -> Snapshot:
-    snapshot = take(workspace, *paths)
-    assert snapshot is not None
-    return snapshot
-
-
-def statuses(workspace: Workspace, start: int = 0) -> dict[str, str]:
-    return {file.path: file.status for file in snapshots.changes(workspace, start).files}
 
 
 def test_a_prepared_tree_is_the_base_and_snapshot_0_its_tree(workspace: Workspace, source: Path) -> None:

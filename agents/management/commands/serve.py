@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+from pathlib import Path
 from typing import Any
 
 from daphne.server import Server  # first: it installs the asyncio reactor
@@ -32,6 +33,7 @@ class Command(BaseCommand):
                 "or start `daphne sakura_web.asgi:application` and `manage.py runworker agents`."
             )
         listening = _listen(host, port)
+        Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
         self._greet(host, listening.getsockname()[1])
         _serve(listening)
@@ -74,8 +76,6 @@ def _listen(host: str, port: int) -> socket.socket:
 def _serve(listening: socket.socket) -> None:
     """Run the server until SIGTERM or SIGINT, then drain: sockets closed, steps finished, leases given back."""
     application = get_default_application()
-    domain = "INET6" if listening.family == socket.AF_INET6 else "INET"
-    endpoint = f"fd:fileno={listening.fileno()}:domain={int(getattr(socket, f'AF_{domain}'))}"
 
     def ready() -> None:
         loop = asyncio.get_event_loop()
@@ -86,7 +86,7 @@ def _serve(listening: socket.socket) -> None:
 
     Server(
         application=application,
-        endpoints=[endpoint],
+        endpoints=[_endpoint(listening)],
         signal_handlers=False,
         ready_callable=ready,
         websocket_timeout=-1,
@@ -94,6 +94,15 @@ def _serve(listening: socket.socket) -> None:
         websocket_max_frame_size=64 * 1024,
         verbosity=1,
     ).run()
+
+
+def _endpoint(listening: socket.socket) -> str:
+    """Return Twisted's description of the socket; it adopts an IPv4 one, and binds an IPv6 one anew."""
+    if listening.family == socket.AF_INET:
+        return f"fd:fileno={listening.fileno()}"
+    host, port = listening.getsockname()[:2]
+    listening.close()
+    return f"tcp6:port={port}:interface={host.replace(':', chr(92) + ':')}"
 
 
 async def _stop() -> None:

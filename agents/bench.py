@@ -9,7 +9,7 @@ from agents import policy, prompting
 from agents.journal import CallJournal
 from agents.models import Agent, Kind, Status
 from agents.providers import models as registry
-from agents.providers.base import Call, Provider
+from agents.providers.base import Call, Provider, ToolSpec
 from agents.providers.models import ModelInfo
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
@@ -35,6 +35,9 @@ class Bench:
     place: Place
     system_prompt: str
     warned: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in self.tools]
 
     @property
     def finish_tool(self) -> str:

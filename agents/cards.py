@@ -13,10 +13,12 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from agents import events, terminal
+from agents.kept import Kept
 from agents.models import Event
 
 INLINE_CHARS = 2048
-"""HTML of a closed card's body up to which it comes with the card; a longer one is fetched when it is opened."""
+"""Characters of a result up to which a closed card's body comes with it; a longer one is fetched when it is opened."""
+KEPT_CHARS = 8 * 1024 * 1024
 BODY_CHARS = 16_000
 """Characters of one text in a card, head and tail; the whole is a link away."""
 DIFF_LINES, ROWS, FIELDS = 400, 250, 20
@@ -68,6 +70,9 @@ def slug(call_id: str) -> str:
     if _SAFE_ID.fullmatch(call_id):
         return call_id
     return "-" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+_kept: Kept[SafeString] = Kept(KEPT_CHARS, len)
 
 
 def clip(text: str, limit: int = BODY_CHARS) -> str:
@@ -197,7 +202,9 @@ class Card:
 
     @property
     def terminal(self) -> SafeString:
-        return terminal.html(self.content)
+        """What a command printed: with its colours if the tool kept them, else as the model got it."""
+        kept = self.data.get("output")
+        return terminal.html(clip(events.shown(kept)) if kept else self.content)
 
     @property
     def pieces_html(self) -> list[SafeString]:
@@ -280,11 +287,23 @@ class Card:
         return SafeString(get_body(self.tool).render({"card": self}))
 
     def html(self) -> SafeString:
-        """Return the whole card, its body only if it is open already or small."""
-        body: str = self.body_html()
-        on_demand = not self.is_open and len(body) > INLINE_CHARS
-        shown = {"card": self, "body": "" if on_demand else body}
+        """Return the whole card, its body only if it is open already or small. Kept once the call is done."""
+        if self.result is None:
+            return self._html()
+        marks = [(event.pk, event.at) for event in (self.call, self.result, self.snapshot) if event]
+        return _kept.get(tuple(marks), self._html)
+
+    def _html(self) -> SafeString:
+        shown = {"card": self, "body": self._body_at_once()}
         return SafeString(render_to_string("agents/events/_tool_call.html", shown).rstrip("\n"))
+
+    def _body_at_once(self) -> str:
+        if self.is_open:
+            return self.body_html()
+        if len(self.content) > INLINE_CHARS:
+            return ""
+        body = self.body_html()
+        return body if len(body) <= 2 * INLINE_CHARS else ""
 
 
 def get_body(tool: str) -> Any:

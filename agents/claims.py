@@ -1,7 +1,7 @@
 """What the agent claimed when it finished, held against what Sakura knows: which claims the facts bear out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -59,7 +59,8 @@ class TestRun:
     exit_code: int | None
     step: int
     agent: str
-    is_after_last_edit: bool
+    edited_after: str
+    """Who changed files after it, in words; empty when nobody did."""
 
     @property
     def hides_exit(self) -> bool:
@@ -75,10 +76,13 @@ class Card:
     rows: tuple[Row, ...]
 
 
-def card(run: Run, files: Sequence[FileChange]) -> Card:
-    """Hold the last claim against the changed files and the commands that ran. Four queries."""
+def card(run: Run, files: Sequence[FileChange], put_back: Collection[str] = ()) -> Card:
+    """Hold the last claim against the changed files and the commands that ran. At most five queries.
+
+    What a human put back is not held against the agent.
+    """
     claim = _last_claim(run)
-    return Card(claim, (_tests_row(_last_tests(run), claim), _files_row(files, claim)))
+    return Card(claim, (_tests_row(_last_tests(run), claim), _files_row(files, claim, put_back)))
 
 
 # --- the claim -----------------------------------------------------------------------------------
@@ -106,12 +110,12 @@ def _plain_path(path: str) -> str:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files_row(files: Sequence[FileChange], claim: Claim | None) -> Row:
+def _files_row(files: Sequence[FileChange], claim: Claim | None, put_back: Collection[str]) -> Row:
     count = "1 file differs" if len(files) == 1 else f"{len(files):,} files differ"
     if claim is None or not claim.modified_files:
         return Row("Files", "", count, "from the baseline")
     changed = {each.path for each in files} | {each.old_path for each in files if each.old_path}
-    only_named = [path for path in claim.modified_files if path not in changed]
+    only_named = [path for path in claim.modified_files if path not in changed and path not in put_back]
     named = set(claim.modified_files)
     not_named = [each.path for each in files if not {each.path, each.old_path} & named]
     said = f"It changed {_count(len(claim.modified_files), 'file')}"
@@ -154,9 +158,11 @@ def _last_tests(run: Run) -> TestRun | None:
 
 
 def _test_run(run: Run, event: Event, command: str) -> TestRun:
-    edited_later = run.events.filter(kind=Kind.SNAPSHOT, seq__gt=event.seq).exclude(call_id=event.call_id).exists()
-    exit_code = event.data["data"].get("exit_code")
-    return TestRun(command, exit_code, event.step, event.agent, not edited_later)
+    later = run.events.filter(kind=Kind.SNAPSHOT, seq__gt=event.seq).exclude(call_id=event.call_id)
+    calls = set(later.order_by("-seq").values_list("call_id", flat=True)[:LAST_COMMANDS])
+    edited = "an agent changed files" if calls - {""} else "a human put files back" if calls else ""
+    data = event.data["data"]
+    return TestRun(command, data.get("exit_code"), event.step, event.agent, edited)
 
 
 def _tests_row(tests: TestRun | None, claim: Claim | None) -> Row:
@@ -169,8 +175,8 @@ def _tests_row(tests: TestRun | None, claim: Claim | None) -> Row:
     if tests.exit_code != 0:
         claims_pass = bool(_SAYS_PASS.search(said))
         return _row("bad", "Failed", detail, tests.step, said, agrees=not claims_pass)
-    if not tests.is_after_last_edit:
-        return _row("warn", "Unproven", f"{detail} · but files changed after it", tests.step, said, agrees=False)
+    if tests.edited_after:
+        return _row("warn", "Unproven", f"{detail} · but {tests.edited_after} after it", tests.step, said, agrees=False)
     if tests.hides_exit:
         return _row(
             "warn", "Unproven", f"{detail} · this exit code may not be the tests’ own", tests.step, said, agrees=False

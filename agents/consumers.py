@@ -162,14 +162,15 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         await handlers[message["type"]](message)
 
     async def connect(self) -> None:
-        await self.accept()
-        _sockets.add(self)
         try:
             await in_thread(check_rights, self.scope)
             await self.open()
         except Refusal as refusal:
+            await self.accept()  # a socket that was never open has no close code
             await self._end(refusal.code)
             return
+        await self.accept()  # from now on nothing is missed
+        _sockets.add(self)
         self._tasks += [asyncio.create_task(self._speak()), asyncio.create_task(self._recheck())]
 
     async def disconnect(self, code: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from agents import events
 from agents.models import Agent, Event, Kind, Run
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
-from agents.providers.models import estimate_tokens
+from agents.providers.tokens import estimate_tokens
 
 MASK_AT = 0.7
 """Share of the context window from which old results give way to one line each."""

@@ -56,7 +56,8 @@ class Form(forms.Form):
 
 
 def _dress(widget: forms.Widget) -> None:
-    if isinstance(widget, forms.TextInput | forms.Textarea | forms.Select | forms.NumberInput | forms.FileInput):
+    choices = forms.RadioSelect | forms.CheckboxSelectMultiple | forms.CheckboxInput | forms.HiddenInput
+    if not isinstance(widget, choices):
         widget.attrs["class"] = f"input {widget.attrs.get('class', '')}".strip()
 
 
@@ -91,6 +92,7 @@ class Amount(forms.IntegerField):
             max_value=int(high) // per,
             initial=Budgets.model_fields[budget].default // per,
             widget=forms.TextInput(attrs={"class": "num", "inputmode": "numeric", "autocomplete": "off"}),
+            error_messages=_bound_messages(-(-int(low) // per), int(high) // per),
             **kwargs,
         )
 
@@ -99,6 +101,15 @@ class Amount(forms.IntegerField):
 
     def prepare_value(self, value: Any) -> Any:
         return f"{value:,}" if isinstance(value, int) else value
+
+
+def _bound_messages(low: float, high: float) -> dict[str, str]:
+    return {
+        "required": f"Give a number from {low:,} to {high:,}.",
+        "invalid": f"This is no number; give one from {low:,} to {high:,}.",
+        "min_value": f"At least {low:,}.",
+        "max_value": f"At most {high:,}.",
+    }
 
 
 def _bounds(budget: str) -> tuple[float, float]:
@@ -134,7 +145,7 @@ class TaskForm(Form):
             attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false", "list": "branches"}
         ),
     )
-    title = forms.CharField(max_length=200)
+    title = forms.CharField(max_length=200, error_messages={"required": "Give the task a title."})
     prompt = forms.CharField(max_length=PROMPT_LIMIT, widget=forms.Textarea(attrs={"rows": 8}), help_text="Markdown")
     model = forms.ChoiceField(required=False, widget=forms.RadioSelect)
     script_file = forms.FileField(required=False, label="Script file", help_text="Takes the place of the text")
@@ -161,6 +172,7 @@ class TaskForm(Form):
         min_value=_bounds("usd")[0],
         max_value=_bounds("usd")[1],
         initial="5.00",
+        error_messages=_bound_messages(*_bounds("usd")),
         widget=forms.TextInput(attrs={"class": "num", "inputmode": "decimal", "autocomplete": "off"}),
     )
     max_files = Amount("files", label="Changed files")
@@ -169,7 +181,7 @@ class TaskForm(Form):
         most=20,
         item_length=COMMAND_LENGTH,
         label="Verify commands",
-        help_text="One a line. They must pass before the task counts as done",
+        help_text="One a line. The team must see them pass before it says done",
     )
     protected = Lines(
         most=200,
@@ -190,11 +202,6 @@ class TaskForm(Form):
         rows=3,
         label="Blocked commands",
         help_text="One rule a line, as in run_command(npm publish *)",
-    )
-    may_change_tests = forms.BooleanField(
-        required=False,
-        label="Changing tests is the job of this task",
-        help_text="Else a run that changes tests says so to its reviewer and to you",
     )
     once = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
@@ -358,7 +365,7 @@ class RepositoryForm(Form):
         most=COMMANDS,
         item_length=COMMAND_LENGTH,
         label="Verify commands",
-        help_text="One a line. They must pass before a task counts as done",
+        help_text="One a line. A team must see them pass before it says done",
     )
     credential = forms.CharField(
         required=False,

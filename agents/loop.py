@@ -17,7 +17,7 @@ from agents.events import LeaseLost
 from agents.models import Agent, CallState, Control, Kind, Status, ToolCall
 from agents.bench import Bench
 from agents.providers import models as registry
-from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, ToolSpec, Trouble
+from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, Trouble
 from agents.providers.retry import respond_with_retries
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
@@ -120,7 +120,7 @@ def _stream(bench: Bench, talk: Conversation) -> Response:
         agent=talk.agent,
         system=bench.system_prompt,
         turns=talk.turns,
-        tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in bench.tools],
+        tools=bench.specs,
         max_output_tokens=bench.model.max_output_tokens,
         position=talk.responses,
         script=session.task.script,

@@ -1,15 +1,15 @@
 """The parts of a run page beside its transcript: head, actions, waiting messages, changes, budgets, usage."""
 
 import logging
-from collections import OrderedDict
 from dataclasses import dataclass
 from decimal import Decimal
-from threading import Lock
+from functools import partial
 from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from agents.kept import Kept
 from agents.models import Control, Event, Kind, Run, Status
 from agents.models.run import CANCELLABLE
 from workspaces import snapshots
@@ -22,7 +22,6 @@ NAMES = ("head", "actions", "waiting", "changes", "budgets", "usage")
 STEPS_SHOWN = 40
 FILES_SHOWN = 100
 WAITING_SHOWN = 20
-_CHANGES_KEPT = 64
 
 
 def load(run_id: int) -> Run:
@@ -208,32 +207,20 @@ class Changes:
     why: str = ""
 
 
-_kept: OrderedDict[tuple[int, str, str], Changes] = OrderedDict()
-_kept_lock = Lock()
+_kept: Kept[Changes] = Kept(64)
 
 
 def _changes(run: Run) -> Changes:
     """Return what the run changed so far; git is asked once per pair of trees."""
-    ends = dict(
-        Snapshot.objects.filter(workspace_id=run.pk, number__in=(0, run.snapshot)).values_list("number", "tree")
-    )
+    chain = Snapshot.objects.filter(workspace_id=run.pk, number__in=(0, run.snapshot))
+    ends = dict(chain.values_list("number", "tree"))
     if len(ends) < 2:
         return Changes()
-    key = (run.pk, ends[0], ends[run.snapshot])
-    with _kept_lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
     try:
-        found = _compare(run)
+        return _kept.get((run.pk, ends[0], ends[run.snapshot]), partial(_compare, run))
     except (GitError, OSError) as error:
         log.warning("The changes of run %s can't be read: %s", run.pk, error)
         return Changes(why="The changes can't be read from the run store; the log of the server says why.")
-    with _kept_lock:
-        _kept[key] = found
-        while len(_kept) > _CHANGES_KEPT:
-            _kept.popitem(last=False)
-    return found
 
 
 def _compare(run: Run) -> Changes:

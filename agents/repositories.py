@@ -55,7 +55,7 @@ def _mirror_again(row: Repository) -> None:
 
 
 def remove(row: Repository) -> None:
-    """Delete what Sakura keeps of a repository; its source is never touched. Raises Refused while something needs it."""
+    """Delete what Sakura keeps of a repository, never its source. Raises Refused while something needs it."""
     try:
         gone, _ = Repository.objects.filter(pk=row.pk).exclude(status=MIRRORING).delete()
     except ProtectedError:

@@ -16,9 +16,11 @@ from agents.events import Fact
 from agents.journal import snapshot_data
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
 from agents.models.run import WORKING
-from workspaces import snapshots
+from workspaces import provenance, snapshots, store
 from workspaces.models import Snapshot
+from workspaces.names import raw
 from workspaces.sources import SourceError
+from workspaces.versions import Versions
 
 LIMIT_BODY = 20_000
 LIMIT_COMMENTS = 500
@@ -187,19 +189,46 @@ def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
         round=run.round,
         verdict=verdict,
         summary=summary,
-        findings=[_finding(row) for row in remarks],
+        findings=_findings(run, remarks),
         snapshot=run.snapshot,
     )
     run.comments.filter(pk__in=[row.pk for row in remarks]).update(review=review)
     return review
 
 
-def _finding(row: Comment) -> dict[str, Any]:
-    """Return a human's comment in the shape of an agent's finding, which is what the implementer reads."""
-    about_old = row.line is not None and row.side == Comment.Side.OLD
-    message = f"(On line {row.line} of the baseline.) {row.body}" if about_old else row.body
-    line = None if about_old else row.line
+def _findings(run: Run, remarks: Sequence[Comment]) -> list[dict[str, Any]]:
+    """Return humans' comments in the shape of an agent's findings, which is what the implementer reads."""
+    versions = _versions(run, remarks)
+    return [_finding(run, row, versions) for row in remarks]
+
+
+def _finding(run: Run, row: Comment, versions: Versions) -> dict[str, Any]:
+    line, about = _place(run, row, versions)
+    message = f"{about} {row.body}".strip()
     return {"severity": "", "file": row.path, "line": line, "side": row.side, "message": message, "suggestion": ""}
+
+
+def _place(run: Run, row: Comment, versions: Versions) -> tuple[int | None, str]:
+    """Return the line of the latest version that a comment is about, or None and words for where it was."""
+    if row.line is None:
+        return None, ""
+    if row.side == Comment.Side.OLD:
+        return None, f"(On line {row.line} of the baseline.)"
+    if row.snapshot == run.snapshot:
+        return row.line, ""
+    before, after = (versions.text(number, raw(row.path)) for number in (row.snapshot, run.snapshot))
+    line = provenance.follow(row.line, before.split("\n"), after.split("\n")) if before and after else None
+    return line, "" if line else f"(On line {row.line} as it was in snapshot {row.snapshot}; it changed since.)"
+
+
+def _versions(run: Run, remarks: Sequence[Comment]) -> Versions:
+    """Return the texts of the files whose comments are older than the latest snapshot."""
+    older = [row for row in remarks if row.path and row.snapshot != run.snapshot]
+    numbers = {row.snapshot for row in older} | {run.snapshot}
+    trees = dict(run.place.snapshots.filter(number__in=numbers).values_list("number", "tree"))
+    versions = Versions(store.ensure(run.place.repository), trees)
+    versions.load((number, raw(row.path)) for row in older for number in (row.snapshot, run.snapshot))
+    return versions
 
 
 def _carry_out(run: Run, user: User, review: Review) -> None:

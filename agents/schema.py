@@ -92,12 +92,12 @@ class ToolResultData(Data):
     call_id: str
     tool: str
     is_error: bool
-    code: str = ""
+    code: str | None = Field(None, description="Of an error: see the tools' list of codes.")
     content: Text = ""
     data: Any = None
     duration_ms: int = 0
     truncated: bool = False
-    output_ref: str = ""
+    output_ref: str = Field("", description="Names the whole output, if it was cut.")
 
 
 class SnapshotFile(Data):
@@ -298,7 +298,7 @@ def event_json(event: Event) -> dict[str, Any]:
         "agent": event.agent,
         "step": event.step,
         "kind": event.kind,
-        "data": {key: _public(value) for key, value in event.data.items() if key not in private},
+        "data": {key: public(value) for key, value in event.data.items() if key not in private},
     }
 
 
@@ -307,13 +307,14 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _public(value: Any) -> Any:
+def public(value: Any) -> Any:
+    """Return event data with each text that went to a file in the shape of Body."""
     match value:
         case {"$body": str(ref), "size": size, "head": head, "tail": tail}:
             return {"truncated": True, "ref": ref, "size": size, "head": head, "tail": tail}
         case dict():
-            return {key: _public(item) for key, item in value.items()}
+            return {key: public(item) for key, item in value.items()}
         case list():
-            return [_public(item) for item in value]
+            return [public(item) for item in value]
         case _:
             return value

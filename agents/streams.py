@@ -1,10 +1,16 @@
 """Passing text on its way to the browser: pushed in small bursts, and made durable where it must not be lost."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
+from django.db import DatabaseError, close_old_connections
+
 from agents import doorbell
+from agents.events import LeaseLost, TranscriptFull
+
+log = logging.getLogger(__name__)
 
 PUSH_EVERY_S = 0.08
 KEEP_EVERY_S = 1.0
@@ -16,27 +22,29 @@ CUT = "\n… more than 256 K characters; the whole output follows when the comma
 class Stream:
     """The text of one model response or one running command.
 
-    `write` is called by the thread that makes the text; a ticker thread sends what has gathered every 80 ms.
-    `keep` (durable pieces: text and offset in characters) is called at most each second, or each 64 K.
+    `write` is called by the thread that makes the text. A ticker thread pushes what has gathered every 80 ms, and
+    hands it to `keep` (a durable piece: its text and its offset in characters) each second, or each 64 K.
     """
 
     def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
         self._run_id, self._call_id, self._keep = run_id, call_id, keep
         self._lock = threading.Lock()
+        self._keeping = threading.Lock()
         self._passing: list[str] = []
         self._lasting: list[str] = []
         self._lasting_chars = 0
         self._kept = 0
-        self._kept_at = time.monotonic()
+        self._kept_at = 0.0
 
     def write(self, text: str) -> None:
-        """Take a piece of text; every second the gathered text is kept by this very thread."""
+        """Take a piece of text."""
         with self._lock:
             self._passing.append(text)
             if self._keep is not None and self._kept + self._lasting_chars < KEPT_AT_MOST:
                 self._lasting.append(text)
                 self._lasting_chars += len(text)
-        if self._lasting_chars >= KEEP_CHARS or time.monotonic() - self._kept_at >= KEEP_EVERY_S:
+            full = self._lasting_chars >= KEEP_CHARS
+        if full:
             self.keep()
 
     def push(self) -> None:
@@ -46,18 +54,30 @@ class Stream:
         if text:
             doorbell.say(self._run_id, text[-KEEP_CHARS:], self._call_id)
 
+    @property
+    def is_due(self) -> bool:
+        """Some text has waited for a second to be kept."""
+        return self._lasting_chars > 0 and time.monotonic() - self._kept_at >= KEEP_EVERY_S
+
     def keep(self) -> None:
-        """Make what has gathered durable."""
-        with self._lock:
-            text, self._lasting, self._lasting_chars = "".join(self._lasting), [], 0
-            offset, self._kept = self._kept, self._kept + len(text)
-            self._kept_at = time.monotonic()
-        if text and self._keep is not None:
-            self._keep(text + (CUT if self._kept >= KEPT_AT_MOST else ""), offset)
+        """Make what has gathered durable. Raises LeaseLost."""
+        with self._keeping:
+            with self._lock:
+                text, self._lasting, self._lasting_chars = "".join(self._lasting), [], 0
+                offset, self._kept = self._kept, self._kept + len(text)
+                self._kept_at = time.monotonic()
+            if text and self._keep is not None:
+                self._keep(text + (CUT if self._kept >= KEPT_AT_MOST else ""), offset)
+
+    def close(self) -> None:
+        """Push the rest and keep no more: what makes the text durable as a whole comes next."""
+        with self._keeping:
+            self._keep = None
+        self.push()
 
 
 class Ticker(threading.Thread):
-    """Pushes all open streams of the process every 80 ms; it touches no database."""
+    """Serves all open streams of the process; it sleeps while there are none."""
 
     def __init__(self) -> None:
         super().__init__(name="stream-ticker", daemon=True)
@@ -74,7 +94,20 @@ class Ticker(threading.Thread):
                 if not streams:
                     self._some.clear()
             for stream in streams:
-                stream.push()
+                self._serve(stream)
+
+    def _serve(self, stream: Stream) -> None:
+        stream.push()
+        if not stream.is_due:
+            return
+        try:
+            stream.keep()
+        except (LeaseLost, TranscriptFull):
+            self.remove(stream)  # the run's own thread finds out by itself
+        except DatabaseError:
+            log.exception("A piece of output could not be kept; the result will carry it")
+        finally:
+            close_old_connections()
 
     def add(self, stream: Stream) -> None:
         with self._lock:
@@ -100,7 +133,7 @@ def _the_ticker() -> Ticker:
 
 
 class OpenStream:
-    """A context in which a Stream is pushed; at its end the rest is pushed (and kept, if it is a durable one)."""
+    """A context in which a Stream is served; at its end the rest is pushed."""
 
     def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
         self._stream = Stream(run_id, call_id, keep)
@@ -111,4 +144,4 @@ class OpenStream:
 
     def __exit__(self, *_: object) -> None:
         _the_ticker().remove(self._stream)
-        self._stream.push()
+        self._stream.close()

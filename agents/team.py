@@ -9,7 +9,9 @@ from agents import bench, conversation, loop, prompting
 from agents.loop import Ended
 from agents.models import Agent, Kind, Review, Status, Verdict
 from agents.session import Session, Stopped
+from agents.streams import OpenStream
 from workspaces import sandbox, setup, snapshots
+from workspaces.files import put_back_interrupted
 from workspaces.models import Snapshot
 
 
@@ -38,6 +40,7 @@ def _prepare(session: Session) -> None:
     workspace, lease = session.place, session.lease
     _end_leftovers(session)
     if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
+        put_back_interrupted(workspace.tree, workspace.folder / "rescue")
         if not lease.took_over:
             snapshots.align(workspace)
         return
@@ -57,13 +60,21 @@ def _end_leftovers(session: Session) -> None:
 
 
 def _set_up(session: Session) -> Path | None:
-    """Run the repository's set-up commands (once per key); a failure stops the run in words."""
+    """Run the repository's set-up commands (once per key) and show what they say; a failure stops the run in words."""
     if not session.task.repository.setup:
         return None
+    report = sandbox.probe()
+    if report.level == "none":
+        session.note(f"Set-up was left out, because commands can't run here. {report.cure}")
+        return None
     try:
-        return setup.ensure(session.place, lambda _: None, session.cancelled)
+        with OpenStream(session.run.pk) as stream:
+            return setup.ensure(session.place, stream.write, session.cancelled)
     except setup.SetupFailed as error:
-        raise Stopped(Status.FAILED, f"Set-up failed: {error}") from error
+        session.check()
+        detail = {"code": "SETUP_FAILED", "message": error.message, "detail": error.output_tail}
+        session.append(session.fact(Kind.ERROR, detail))
+        raise Stopped(Status.FAILED, f"Set-up failed: {error.message}") from error
 
 
 # --- implementer -----------------------------------------------------------------------------------

@@ -50,11 +50,6 @@ def html(text: str) -> SafeString:
     return mark_safe("".join(parts))  # noqa: S308 -- every part is escaped in _piece
 
 
-def plain(text: str) -> str:
-    """Return the text without escapes and overwritten parts."""
-    return _ESCAPE.sub("", _settle(text))
-
-
 def _settle(text: str) -> str:
     r"""Return what a terminal leaves of `\r` progress lines and overstruck characters."""
     text = _OVERSTRUCK.sub("", text.replace("\r\n", "\n"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypedDict
 
 from django.template.loader import render_to_string
@@ -9,7 +10,8 @@ from django.urls import reverse
 
 from agents import cards, events, terminal
 from agents.cards import Card
-from agents.models import Event, Kind, Run, Status
+from agents.kept import Kept
+from agents.models import Agent, Event, Kind, Run, Status
 
 WINDOW = 100
 """Nodes of a page's first render."""
@@ -149,8 +151,15 @@ class _Known:
 # --- nodes -----------------------------------------------------------------------------------------------
 
 
+_kept: Kept[str] = Kept(cards.KEPT_CHARS, len)
+
+
 def node(event: Event) -> str:
     """Return the node of an event that is no call, the same for every viewer."""
+    return _kept.get((event.pk, event.at), partial(_node, event))
+
+
+def _node(event: Event) -> str:
     context: dict[str, Any] = {"event": event, "data": event.data, "workspace_url": _file_page(event)}
     return render_to_string(f"agents/events/_{event.kind}.html", context | _extra(event)).rstrip("\n")
 
@@ -171,7 +180,10 @@ def _extra(event: Event) -> dict[str, Any]:
             usage = data.get("usage") or {}
             tokens = int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
             return {"text": _text(data, "text"), "tokens": tokens, "odd_stop": data.get("stop_reason") in ODD_STOPS}
-        case Kind.MESSAGE | Kind.NOTE | Kind.CONTROL:
+        case Kind.NOTE:
+            text = _text(data, "text")
+            return {"text": text, "is_long": len(text) > LONG_NOTE, "to_agent": data.get("to") in Agent.values}
+        case Kind.MESSAGE | Kind.CONTROL:
             return {"text": _text(data, "text")}
         case Kind.REVIEW:
             return {"summary": _text(data, "summary"), "findings": _rows(data.get("findings"), FINDINGS)}
@@ -186,7 +198,7 @@ def _extra(event: Event) -> dict[str, Any]:
 
 
 ODD_STOPS = frozenset({"length", "refusal"})
-FINDINGS, COMMANDS = 100, 20
+FINDINGS, COMMANDS, LONG_NOTE = 100, 20, 160
 
 
 def _text(data: dict[str, Any], key: str) -> str:

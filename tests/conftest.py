@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connections
 from pytest_django import Settings
 
 from agents import control, lease, worker
@@ -128,5 +129,5 @@ def work_once() -> Run | None:
 @pytest.fixture(autouse=True)
 def plain_process_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A run worked on in the test's thread must not close the test's own connection."""
-    monkeypatch.setattr(worker.connections, "close_all", lambda: None)
+    monkeypatch.setattr(connections, "close_all", lambda: None)
     yield

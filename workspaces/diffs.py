@@ -202,11 +202,16 @@ def _numbers(head: bytes, fields: Iterator[bytes]) -> tuple[bytes, tuple[int, in
     return path, None if added == b"-" else (int(added), int(deleted))
 
 
-def listed(files: list[FileChange]) -> list[dict[str, str | int]]:
+def listed(records: list[RawChange]) -> list[dict[str, str | int]]:
     """Return what a snapshot's row says of its first files."""
     return [
-        {"path": each.path, "status": each.status, "additions": each.additions, "deletions": each.deletions}
-        for each in files[:LISTED]
+        {
+            "path": shown(each.path),
+            "status": STATUSES[each.status],
+            "additions": (each.counts or (0, 0))[0],
+            "deletions": (each.counts or (0, 0))[1],
+        }
+        for each in records[:LISTED]
     ]
 
 

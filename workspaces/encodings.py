@@ -59,6 +59,11 @@ class Decoded:
             ) from None
 
 
+def is_utf16(start: bytes) -> bool:
+    """Return whether a file that starts so says that it is UTF-16."""
+    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
 def decode(data: bytes, name: str) -> Decoded:
     """Return the bytes of a file as text. Raises EncodingError."""
     for magic, what in _MAGIC.items():

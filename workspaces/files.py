@@ -44,7 +44,7 @@ def read(root: Path, path: WorkspacePath, limit_bytes: int) -> Content:
     """Return a whole regular file. Raises PathError, and WorkspaceError TOO_LARGE past the limit."""
     with open(open_file(root, path), "rb") as file:
         found = os.fstat(file.fileno())
-        data = file.read(limit_bytes + 1)
+        data = file.read(min(found.st_size, limit_bytes) + 1)
     if len(data) > limit_bytes:
         raise WorkspaceError(
             "TOO_LARGE", f"{path.given} has {found.st_size} bytes; file tools change files up to {limit_bytes} bytes."

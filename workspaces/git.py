@@ -23,6 +23,7 @@ OUTPUT_LIMIT = 256 * 1024 * 1024
 """Bytes that one git may print."""
 ERROR_LIMIT = 64 * 1024
 """Bytes of what git says on stderr that are kept; the end of it."""
+GRACE_S = 0.5
 TICK_S = 0.25
 """How often a waiting caller is asked whether to go on."""
 
@@ -47,7 +48,7 @@ CONFIG = """\
 \tlogAllRefUpdates = false
 \tprotectHFS = true
 \tprotectNTFS = true
-\talternateRefsCommand = true
+\tbigFileThreshold = 32m
 [init]
 \tdefaultBranch = main
 [gc]
@@ -270,7 +271,11 @@ def _close(pipe: object) -> None:
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """Make sure that nothing of the process group is left (ssh and git's own helpers are in it)."""
     if process.returncode is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGTERM)  # so that git takes its lock files along
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:

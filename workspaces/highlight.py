@@ -1,12 +1,14 @@
 """Source text as HTML, one string a line: escaped, the syntax as the few classes of the style sheet, words marked."""
 
+import html
 import re
 import time
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from django.utils.html import escape
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_for_filename
@@ -33,33 +35,58 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Generic.Subheading, "f"),
 )
 
+# Controls, zero widths, direction marks and overrides, tag characters: what hides or reorders code ("Trojan Source",
+# CVE-2021-42574). A joiner between characters beyond ASCII is ordinary spelling and stays.
+_ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+_LAST_CR = re.compile(r"\r((?:</[a-z]+>)*)$")
+
 Span = tuple[int, int]
 _PIECE = re.compile(r"<[^>]+>|&[^;]+;|[^<&]")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def lines(path: str, text: str) -> tuple[SafeString, ...]:
     """Return the text's lines as HTML without their ends; the name decides the language.
 
-    Lines end at "\\n" alone, as in git. Kept for the last 64 texts.
+    Lines end at "\\n" alone, as in git. Kept for the last 128 texts.
     """
     lexer = _lexer(PurePosixPath(path).name) if _is_colourable(text) else None
     if lexer is None:
-        return _plain(text)
+        return plain_lines(text)
     coloured = tuple(mark_safe(line) for line in _coloured(lexer, text))  # noqa: S308 -- every piece is escaped
-    return coloured if len(coloured) == text.count("\n") + 1 else _plain(text)
+    return coloured if len(coloured) == text.count("\n") + 1 else plain_lines(text)
 
 
-def marked(html: SafeString, spans: tuple[Span, ...]) -> SafeString:
+def marked(line: SafeString, spans: tuple[Span, ...]) -> SafeString:
     """Return one line of `lines` with the character ranges inside <mark class="w">; elements stay well nested."""
     if not spans:
-        return html
-    return mark_safe("".join(_with_marks(html, spans)))  # noqa: S308 -- only <mark> is added to escaped HTML
+        return line
+    return mark_safe("".join(_with_marks(line, spans)))  # noqa: S308 -- only <mark> is added to escaped HTML
+
+
+def visible(line: SafeString) -> SafeString:
+    """Return a line with what can't be seen made visible, each as a mark with its code; a CR at its end goes."""
+    if not _ODD.search(line):
+        return line
+    return mark_safe(_ODD.sub(_odd, _LAST_CR.sub(r"\1", line)))  # noqa: S308 -- only marks are added to escaped HTML
+
+
+def _odd(match: re.Match[str]) -> str:
+    name = unicodedata.name(match[0], "control character")
+    return format_html('<span class="odd" title="{}">U+{}</span>', name, f"{ord(match[0]):04X}")
 
 
 def plain(text: str) -> SafeString:
     """Return one line escaped and without colours."""
-    return escape(text)
+    return SafeString(html.escape(text))
+
+
+def plain_lines(text: str) -> tuple[SafeString, ...]:
+    """Return the text's lines escaped and without colours."""
+    return tuple(SafeString(html.escape(line)) for line in text.split("\n"))
 
 
 def _is_colourable(text: str) -> bool:
@@ -72,13 +99,9 @@ def _lexer(name: str) -> Lexer | None:
     return found() if found else None
 
 
-def _plain(text: str) -> tuple[SafeString, ...]:
-    return tuple(escape(line) for line in text.split("\n"))
-
-
 def _coloured(lexer: Lexer, text: str) -> Iterator[str]:
     """Yield each line; past the time limit the rest comes without colours."""
-    started, line, done = time.monotonic(), "", 0
+    started, line, done = time.thread_time(), "", 0
     for position, kind, value in lexer.get_tokens_unprocessed(text):
         if position != done:
             return  # a lexer that leaves out or repeats text can't be trusted with line numbers
@@ -89,11 +112,11 @@ def _coloured(lexer: Lexer, text: str) -> Iterator[str]:
         for piece in rest:
             yield line
             line = _span(css, piece)
-        if time.monotonic() - started > LIMIT_SECONDS:
+        if time.thread_time() - started > LIMIT_SECONDS:
             break
     first, *rest = text[done:].split("\n")
-    yield line + escape(first)
-    yield from (escape(piece) for piece in rest)
+    yield line + html.escape(first)
+    yield from (html.escape(piece) for piece in rest)
 
 
 @lru_cache(maxsize=512)
@@ -102,13 +125,13 @@ def _css(kind: _TokenType) -> str:
 
 
 def _span(css: str, text: str) -> str:
-    safe = escape(text)
+    safe = html.escape(text)  # what Django's escape does, without its cost per call; most pieces are a word long
     return f'<span class="{css}">{safe}</span>' if css and text else safe
 
 
-def _with_marks(html: str, spans: tuple[Span, ...]) -> Iterator[str]:
+def _with_marks(line: str, spans: tuple[Span, ...]) -> Iterator[str]:
     at, is_open = 0, False
-    for piece in _PIECE.findall(html):
+    for piece in _PIECE.findall(line):
         is_tag = piece.startswith("<")
         wanted = not is_tag and any(start <= at < end for start, end in spans)
         if is_open != wanted:

@@ -30,7 +30,7 @@ def change(edit: Edit, limit: int = ROWS) -> Change:
     """Return what an edit did."""
     rows: list[Row] = []
     counts = {" ": 0, "+": 0, "-": 0}
-    for block in _blocks(edit):
+    for block in blocks(edit):
         for row in _rows(block):
             counts[str(row[0])] += 1
             if len(rows) < limit:
@@ -39,7 +39,7 @@ def change(edit: Edit, limit: int = ROWS) -> Change:
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Whole lines around one or more near regions, before and after."""
 
     old_line: int
@@ -48,14 +48,15 @@ class _Block:
     new: str
 
 
-def _blocks(edit: Edit) -> Iterator[_Block]:
+def blocks(edit: Edit) -> Iterator[Block]:
+    """Yield the stretches of lines that an edit touches, with three lines around each."""
     text, at, line, drift = edit.before, 0, 1, 0
     for start, end, regions in _grouped(edit):
         line += text.count("\n", at, start)
         at = start
         old = text[start:end]
         new = applied(old, [Region(r.start - start, r.end - start, r.text) for r in regions])
-        yield _Block(line, line + drift, old, new)
+        yield Block(line, line + drift, old, new)
         drift += new.count("\n") - old.count("\n")
 
 
@@ -93,7 +94,7 @@ def _lines_after(text: str, offset: int) -> int:
     return offset
 
 
-def _rows(block: _Block) -> Iterator[Row]:
+def _rows(block: Block) -> Iterator[Row]:
     old, new = lines.split(block.old), lines.split(block.new)
     for tag, a, b, c, d in _steps(old, new):
         if tag == "equal":

@@ -1,5 +1,7 @@
 r"""Lines as ripgrep, git and `wc -l` count them: a line ends at `\n`; a final newline starts no other."""
 
+_BLOCK = 1 << 12
+
 
 def count(text: str) -> int:
     r"""Return the number of lines. `str.splitlines` would also break at form feeds, U+2028 and the like."""
@@ -21,20 +23,30 @@ def number_at(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def start_of(text: str, number: int) -> int:
-    """Return the offset where a line starts; the text's length past the last one."""
-    offset = 0
-    for _ in range(number - 1):
-        offset = text.find("\n", offset) + 1
-        if not offset:
-            return len(text)
+def start_of(text: str, number: int, offset: int = 0) -> int:
+    """Return where a line starts, counted from the one that starts at `offset`; the length for one past the end."""
+    left = number - 1
+    while left > 0:
+        block = min(offset + _BLOCK, len(text))
+        here = text.count("\n", offset, block)
+        if here < left:
+            if block == len(text):
+                return block
+            left -= here
+            offset = block
+            continue
+        for _ in range(left):
+            offset = text.find("\n", offset) + 1
+        return offset
     return offset
 
 
 def between(text: str, first: int, last: int) -> str:
     """Return the lines from `first` to `last`, both included, with their ends."""
+    if last < first:
+        return ""
     start = start_of(text, first)
-    return text[start : start + start_of(text[start:], last - first + 2)] if last >= first else ""
+    return text[start : start_of(text, last - first + 2, start)]
 
 
 def newline_style(text: str) -> str:

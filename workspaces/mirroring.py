@@ -21,6 +21,9 @@ SECONDS_LIMIT = 2 * 3600
 BYTES_LIMIT = 20 * 1024**3
 FREE_BYTES = 512 * 1024**2
 """What must stay free on the disk."""
+LOCK_S = 20
+STALE_S = 300
+"""Seconds after which a lock in the mirror is one that a killed server left."""
 REFS_LIMIT = 16 * 1024 * 1024
 """Bytes of the list of a source's refs."""
 CLAIM = timedelta(seconds=60)
@@ -38,10 +41,12 @@ def mirror(repository_id: int) -> None:
     repository = Repository.objects.filter(pk=repository_id, status=Repository.Status.MIRRORING).first()
     if repository is None:
         return
-    watch = _Watch(repository)
+    watch = Watch(repository)
     try:
-        with locked(repository.folder / "lock", SECONDS_LIMIT):
+        with locked(repository.folder / "lock", LOCK_S):
             fetched = _fetch(repository, Bounds(SECONDS_LIMIT, on_error=watch.hear, stop=watch.must_stop))
+    except TimeoutError:
+        return  # another is at it; the row waits for its turn
     except SourceError as error:
         _settle(repository, status=Repository.Status.FAILED, error=str(watch.why or error))
     else:
@@ -77,6 +82,7 @@ def _fetch(repository: Repository, bounds: Bounds) -> dict[str, object]:
         heads = _heads(repository, bounds)
         git = make_bare(repository.mirror, shared=True)
         repository.folder.chmod(0o755)
+        _tidy(repository.mirror)
         specs = (*REFSPECS, f"+HEAD:{HEAD_REF}") if heads.commit else REFSPECS
         options = ("--progress", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         talk(repository, repository.mirror).run_within(
@@ -93,6 +99,15 @@ def _fetch(repository: Repository, bounds: Bounds) -> dict[str, object]:
         raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
     except FileNotFoundError:
         raise SourceError("NOT_FOUND", f"{repository.source}: there is no such folder; check the path.") from None
+
+
+def _tidy(mirror: Path) -> None:
+    """Take away what a fetch left that was killed: half packs, and locks that are nobody's any more."""
+    for left in (mirror / "objects" / "pack").glob("tmp_*"):
+        left.unlink(missing_ok=True)
+    for lock in (*mirror.glob("*.lock"), *(mirror / "refs").rglob("*.lock")):
+        if time.time() - lock.stat().st_mtime > STALE_S:
+            lock.unlink(missing_ok=True)
 
 
 # --- what the source has -----------------------------------------------------------------------------
@@ -141,6 +156,8 @@ def _must_be_whole(repository: Repository) -> None:
     path = local_path(repository.source)
     if path is None:
         return
+    if not path.is_dir():
+        raise FileNotFoundError(path)
     git_dir = git_dir_of(path)
     if git_dir is None:
         raise SourceError(
@@ -192,7 +209,7 @@ def _notices(git: Git, heads: Heads) -> list[str]:
 # --- while it lasts ----------------------------------------------------------------------------------
 
 
-class _Watch:
+class Watch:
     """Writes progress to the row (at most twice a second), and says when to stop: cancelled, gone, or too large."""
 
     def __init__(self, repository: Repository) -> None:

@@ -55,7 +55,7 @@ def push(workspace: Workspace, branch: str) -> None:
     try:
         where = (*program(repository, "receive-pack"), "--", repository.source)
         # The lease on "nothing" makes the source refuse when a branch of this name is there.
-        options = ("--porcelain", "--no-follow-tags", "--recurse-submodules=no", f"--force-with-lease={ref}:")
+        options = ("--no-follow-tags", "--recurse-submodules=no", f"--force-with-lease={ref}:")
         talk(repository, repository.store).run("push", *options, *where, f"{ref}:{ref}", timeout_s=PUSH_SECONDS)
     except GitError as error:
         if _is_there(workspace, ref) == commit:

@@ -138,23 +138,26 @@ class Reads:
         return step if sha == text_hash("".join(shown_lines)) else None
 
     def require_whole(self, path: WorkspacePath, text: str) -> None:
-        """Raise ReadError unless the whole file was seen as it is now."""
-        seen = self._require(path, text)
-        if not seen.whole and not _covers(seen.ranges, lines.count(text)):
+        """Raise ReadError unless the whole file was seen, and is as it was then."""
+        seen = self._fresh(path, text)
+        if not seen.whole:
             raise ReadError(
                 "PARTIALLY_READ",
-                f"{path.given}: only lines {_listed(seen.ranges)} of {lines.count(text)} were read, and to the end of "
-                "each; read the rest before you replace the whole file, or use edit_file.",
+                f"{path.given}: only lines {_listed(seen.ranges)} of {lines.count(text)} were read, or not to their "
+                "ends; read the rest before you replace the whole file, or use edit_file.",
             )
 
-    def require_regions(self, path: WorkspacePath, text: str, regions: Iterable[Region]) -> None:
-        """Raise ReadError unless the lines that the regions touch were seen as they are now."""
-        seen = self._require(path, text)
-        if seen.whole:
-            return
-        for region in regions:
+    def require_fresh(self, path: WorkspacePath, text: str) -> None:
+        """Raise ReadError unless something of the file was seen, and that is as it was then."""
+        self._fresh(path, text)
+
+    def require_seen(self, path: WorkspacePath, text: str, regions: Iterable[Region]) -> None:
+        """Raise ReadError unless the lines that the regions touch were seen; ask require_fresh before."""
+        with self._lock:
+            seen = self._seen.get(shown(path.relative), _Seen())
+        for region in regions if not seen.whole else ():
             first = lines.number_at(text, region.start)
-            last = max(first, lines.number_at(text, max(region.start, region.end - 1)))
+            last = first + text.count("\n", region.start, max(region.start, region.end - 1))
             if not _within(seen.ranges, first, last):
                 raise ReadError(
                     "PARTIALLY_READ",
@@ -162,7 +165,7 @@ class Reads:
                     f"read_file them first, with offset {first}.",
                 )
 
-    def _require(self, path: WorkspacePath, text: str) -> _Seen:
+    def _fresh(self, path: WorkspacePath, text: str) -> _Seen:
         with self._lock:
             seen = self._seen.get(shown(path.relative))
         if seen is None:
@@ -265,27 +268,25 @@ def _still_true(seen: _Seen, text: str | None, stat: os.stat_result | None) -> _
         return seen if stat is not None and seen.stat == _stat(stat) else replace(seen, whole="", shown={})
     if seen.whole:
         return seen if seen.whole == text_hash(text) else _Seen()
-    offsets = _Offsets(text)
-    true = (part for part in seen.ranges if text_hash(offsets.between(part.first, part.last)) == part.sha)
+    true = (part for part in seen.ranges if text_hash(lines.between(text, part.first, part.last)) == part.sha)
     return replace(seen, ranges=tuple(true))
 
 
 def _joined(old: Sequence[Range], new: Sequence[Range], text: str | None) -> tuple[Range, ...]:
     """Return the ranges of both, sorted and apart; what the new ones cover is taken out of the old."""
-    offsets = _Offsets(text) if text is not None else None
     parts = list(old)
     for fresh in new:
-        parts = [left for part in parts for left in _without(part, fresh, offsets)]
+        parts = [left for part in parts for left in _without(part, fresh, text)]
     return tuple(sorted([*parts, *new], key=lambda part: part.first))
 
 
-def _without(part: Range, fresh: Range, offsets: "_Offsets | None") -> Iterable[Range]:
+def _without(part: Range, fresh: Range, text: str | None) -> Iterable[Range]:
     if part.last < fresh.first or part.first > fresh.last:
         return [part]
-    if offsets is None:  # the file was not loaded, so what is left of the range has no hash
+    if text is None:  # the file was not loaded, so what is left of the range has no hash
         return []
     around = [(part.first, fresh.first - 1), (fresh.last + 1, part.last)]
-    return [Range(a, b, text_hash(offsets.between(a, b)), part.cut) for a, b in around if a <= b]
+    return [Range(a, b, text_hash(lines.between(text, a, b)), part.cut) for a, b in around if a <= b]
 
 
 def _covers(ranges: Sequence[Range], total: int) -> bool:
@@ -308,7 +309,6 @@ def _within(ranges: Sequence[Range], first: int, last: int) -> bool:
 
 def _moved(ranges: Sequence[Range], edit: Edit) -> tuple[Range, ...]:
     """Return the ranges where their lines are after the edit, with the hashes of what is there."""
-    offsets = _Offsets(edit.text)
     total = lines.count(edit.text)
     moves = [
         (lines.number_at(edit.before, r.start), r.text.count("\n") - edit.before.count("\n", r.start, r.end))
@@ -319,18 +319,8 @@ def _moved(ranges: Sequence[Range], edit: Edit) -> tuple[Range, ...]:
         first = part.first + sum(by for line, by in moves if line < part.first)
         last = min(part.last + sum(by for line, by in moves if line <= part.last), total)
         if first <= last:
-            moved.append(Range(first, last, text_hash(offsets.between(first, last)), part.cut))
+            moved.append(Range(first, last, text_hash(lines.between(edit.text, first, last)), part.cut))
     return tuple(moved)
-
-
-class _Offsets:
-    """Where the lines of a text are, found once."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = lines.split(text)
-
-    def between(self, first: int, last: int) -> str:
-        return "".join(self._lines[first - 1 : last])
 
 
 def _listed(ranges: Sequence[Range]) -> str:

@@ -103,16 +103,17 @@ def program(repository: Repository, name: str) -> list[str]:
     path = local_path(repository.source)
     if path is None:
         return []
-    words = [*_as_owner(path), "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
-    words += [
-        "-c",
-        "receive.denyCurrentBranch=refuse",
-        "-c",
-        "receive.autogc=false",
-        "-c",
+    told = (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
         "core.alternateRefsCommand=true",
-    ]
-    return [f"--{name}={shlex.join([*words, '-c', 'safe.directory=*', name])}"]
+        "receive.denyCurrentBranch=refuse",
+        "receive.autogc=false",
+        "pack.window=0",  # on one machine a search for deltas only costs time
+        "safe.directory=*",
+    )
+    words = [*_as_owner(path), "git", *(word for each in told for word in ("-c", each)), name]
+    return [f"--{name}={shlex.join(words)}"]
 
 
 def _as_owner(path: Path) -> list[str]:

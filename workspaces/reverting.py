@@ -166,7 +166,7 @@ def _add(workspace: Workspace, git: Git, latest: Snapshot, result: Changes, auth
             tree=result.tree,
             commit=commit,
             step=latest.step,
-            files=listed(result.files),
+            files=listed(raw_changes(git, latest.tree, result.tree)),
             file_count=len(result.files),
             hidden=latest.hidden,
         )

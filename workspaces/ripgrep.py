@@ -73,8 +73,7 @@ def run(
             argv, cwd=root, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said
         )
         late = threading.Event()
-        watch = threading.Thread(target=_watch, args=(process, cancelled, late), daemon=True)
-        watch.start()
+        threading.Thread(target=_watch, args=(process, cancelled, late), daemon=True).start()
         try:
             assert process.stdout is not None
             yield from _pieces(process.stdout.fileno(), separator)
@@ -82,7 +81,6 @@ def run(
         finally:
             process.kill()
             process.wait()
-            watch.join()
             assert process.stdout is not None
             process.stdout.close()
         if cancelled.is_set():

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from workspaces.git import Git
@@ -47,20 +47,28 @@ class Rules:
     @contextmanager
     def _folders(self, paths: Iterable[bytes]) -> Iterator[None]:
         """Have these folders there while git is asked: it looks, and a `/` at the end would match "folder/*" too."""
-        made: list[bytes] = []
+        made: dict[bytes, bool] = {}
         root = os.fsencode(self._folder)
         for path in paths:
             parts = path.split(b"/")[:-1]
             for count in range(1, len(parts) + 1):
                 place = os.path.join(root, *parts[:count])
-                with suppress(FileExistsError):
-                    os.mkdir(place)
-                    made.append(place)
+                if place not in made:
+                    made[place] = _make(place)
         try:
             yield
         finally:
-            for place in reversed(made):
+            for place in reversed([place for place, ours in made.items() if ours]):
                 os.rmdir(place)
+
+
+def _make(place: bytes) -> bool:
+    """Make a folder and return whether it was not there."""
+    try:
+        os.mkdir(place)
+    except FileExistsError:
+        return False
+    return True
 
 
 def lay_out(git: Git, rules: Tree, folder: Path) -> Rules:
@@ -87,12 +95,9 @@ def of_baseline(workspace: Workspace, git: Git, baseline: Tree) -> Rules:
     return Rules(git, folder)
 
 
-def newly_hidden(git: Git, before: Tree, after: Tree, paths: Iterable[bytes]) -> list[bytes]:
-    """Return those of the paths that only rules added since the baseline would ignore."""
-    rules = of(after)
+def hidden(git: Git, tree: Tree, paths: Iterable[bytes]) -> list[bytes]:
+    """Return those of the paths that the rules in this tree would ignore."""
     wanted = sorted(paths)
-    if not wanted or rules == of(before):
-        return []
     with tempfile.TemporaryDirectory(prefix="rules-", dir=git.git_dir) as folder:
-        hidden = lay_out(git, rules, Path(folder)).ignored(wanted)
-    return [path for path in wanted if path in hidden]
+        ignored = lay_out(git, of(tree), Path(folder)).ignored(wanted)
+    return [path for path in wanted if path in ignored]

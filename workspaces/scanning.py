@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workspaces import rules
 from workspaces.git import Git
 from workspaces.models import Snapshot, Workspace
 from workspaces.names import shown
-from workspaces.rules import Rules
 from workspaces.store import (
     EXECUTABLE,
     FILE,
@@ -38,6 +38,8 @@ ENTRY_LIMIT = 500_000
 """Files that are not ignored, in one tree."""
 STORE_LIMIT = 2 * 1024**3
 """Bytes that one snapshot may add to the store."""
+AHEAD = 500
+"""Unknown paths that are gathered before the rules are asked."""
 VERDICT_LIMIT = 100_000
 RACY_NS = 20_000_000
 """A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
@@ -64,6 +66,14 @@ class Known:
     stats: dict[bytes, Stat] = field(default_factory=dict)
     verdicts: dict[bytes, bool] = field(default_factory=dict)
     """Whether the baseline's rules ignore a path; a folder's ends in `/`."""
+    folders: set[bytes] = field(init=False)
+    """Folders that hold, or held, something of the entries or the baseline."""
+    has_other_rules: bool = field(init=False)
+    """Some `.gitignore` is not as it was in the baseline."""
+
+    def __post_init__(self) -> None:
+        self.folders = _folders(self.entries) | _folders(self.baseline)
+        self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
 
     def move(self, tree: str, changes: Mapping[bytes, TreeEntry | None]) -> None:
         """Take in that the tree now is another one, by these changes."""
@@ -73,6 +83,9 @@ class Known:
                 self.stats.pop(path, None)
             else:
                 self.entries[path] = new
+                self.folders.update(_parents(path))
+        if any(path.endswith(rules.NAME) for path in changes):
+            self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
         self.tree = tree
 
 
@@ -127,18 +140,18 @@ def folder(root: Path, path: bytes = b"") -> Iterator[int]:
 class Scan:
     """One look at a tree. `changes` are against `known.entries`; `skipped` names what can't be stored, and why."""
 
-    def __init__(self, root: Path, known: Known, rules: Rules, store: Path, *, trusting: bool = False) -> None:
+    def __init__(self, root: Path, known: Known, ignoring: rules.Rules, store: Path, *, trusting: bool = False) -> None:
         self.root = root
         self.known = known
         self.changes: dict[bytes, TreeEntry | None] = {}
         self.skipped: dict[bytes, str] = {}
-        self._rules = rules
+        self._rules = ignoring
         self._store = store
         self._trusting = trusting
         self._seen: set[bytes] = set()
         self._unread: list[bytes] = []
         self._pending: list[bytes] = []
-        self._folders = _folders(known.entries) | _folders(known.baseline)
+        self._walked_ahead: set[bytes] = set()
         self._stored = 0
 
     def whole(self) -> None:
@@ -155,7 +168,7 @@ class Scan:
         for path in paths:
             self._look_at(path)
             touched |= {parent for parent in _parents(path) if parent in entries}
-            if path in self._folders:
+            if path in self.known.folders:
                 touched |= {known for known in entries if known.startswith(path + b"/")}
         self._settle()
         for path in touched - self._seen:
@@ -168,17 +181,22 @@ class Scan:
     def _walk(self, handle: int, prefix: bytes, depth: int) -> None:
         entries, stats, seen = self.known.entries, self.known.stats, self._seen
         with os.scandir(handle) as found:
-            for item in found:
-                if _unfit(item.name):
-                    self._skip_name(prefix + os.fsencode(item.name))
-                    continue
-                path = prefix + os.fsencode(item.name)
-                if item.is_dir(follow_symlinks=False):
+            for item in found:  # the hot loop: nothing is called that can be written here
+                name = item.name
+                path = prefix + name.encode("utf-8", "surrogateescape")
+                if (name[0] in ".gG" or not name.isascii()) and _unfit(name):
+                    self._skip_name(path)
+                elif item.is_dir(follow_symlinks=False):
                     self._enter(handle, path, depth)
                 elif path not in entries:
                     self._ask(path, handle)
-                elif (now := _lstat(item)) is not None:
-                    if stats.get(path) == now:
+                else:
+                    try:
+                        now = item.stat(follow_symlinks=False)
+                    except OSError:
+                        continue  # gone
+                    sign = (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino)
+                    if stats.get(path) == sign:
                         seen.add(path)
                     else:
                         self._look(handle, path)
@@ -186,12 +204,18 @@ class Scan:
             raise StoreError(f"The workspace has more than {ENTRY_LIMIT:,} files that git would not ignore.")
 
     def _enter(self, parent: int, path: bytes, depth: int) -> None:
-        """Walk a folder, if the baseline's rules don't ignore it. An unknown one waits for their verdict."""
-        if path not in self._folders and path not in self.known.entries:
+        """Walk a folder, if the baseline's rules don't ignore it.
+
+        Unknown ones are walked ahead to gather what to ask, so that a verdict on many costs one process.
+        """
+        if path not in self.known.folders and path not in self.known.entries:
             verdict = self.known.verdicts.get(path + b"/")
             if verdict is None:
                 self._pending.append(path + b"/")
-            if verdict is not False:
+                if len(self._pending) > AHEAD:
+                    return
+                self._walked_ahead.add(path + b"/")
+            elif verdict:
                 return
         if depth >= DEPTH_LIMIT or len(path) > 4000:
             self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep"
@@ -229,7 +253,7 @@ class Scan:
                 self.known.verdicts.clear()
             self.known.verdicts.update({path: path in ignored for path in asked})
             for path in asked:
-                if path not in ignored:
+                if path not in ignored and path not in self._walked_ahead:
                     self._look_at(path.removesuffix(b"/"))
 
     def _look_at(self, path: bytes) -> None:
@@ -351,13 +375,6 @@ def _read(handle: int, size: int) -> bytes | None:
     return bytes(data)
 
 
-def _lstat(item: "os.DirEntry[str]") -> Stat | None:
-    try:
-        return _sign(item.stat(follow_symlinks=False))
-    except OSError:
-        return None
-
-
 def _sign(found: os.stat_result) -> Stat:
     return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
@@ -369,8 +386,6 @@ def _is_empty(handle: int) -> bool:
 
 def _unfit(name: str) -> bool:
     """Return whether git would not take this name because it is `.git` or may pass for it."""
-    if "g" not in name and "G" not in name:
-        return False
     return _LIKE_GIT.fullmatch(name if name.isascii() else _UNSEEN.sub("", name)) is not None
 
 
@@ -384,8 +399,8 @@ def _folders(entries: Tree) -> set[bytes]:
     return found | {parent for path in found for parent in _parents(path)} - {b""}
 
 
-def on_disk(root: Path, path: bytes, rules: Rules, store: Path) -> TreeEntry | None:
+def on_disk(root: Path, path: bytes, ignoring: rules.Rules, store: Path) -> TreeEntry | None:
     """Store what is at the path now, ignored or not, and return it; None for nothing, a folder or a device."""
-    scan = Scan(root, Known("", {}, {path: TreeEntry(FILE, "")}), rules, store)
+    scan = Scan(root, Known("", {}, {path: TreeEntry(FILE, "")}), ignoring, store)
     scan.some([path])
     return scan.changes.get(path)

@@ -11,6 +11,7 @@ from typing import Any
 
 from workspaces import ripgrep
 
+_BEGIN, _MATCH, _CONTEXT = (f'{{"type":"{kind}"'.encode() for kind in ("begin", "match", "context"))
 FILE_BYTES = "50M"
 """Larger files are not searched."""
 
@@ -26,11 +27,16 @@ class Line:
 
 @dataclass
 class Hits:
-    """What one file holds: the number of matching lines, and lines as far as they were kept."""
+    """What one file holds: the number of matching lines, and ripgrep's messages of them as far as they were kept."""
 
     path: str
     count: int = 0
-    lines: list[Line] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+
+    def lines(self, line_chars: int) -> Iterator[Line]:
+        """Yield the lines, read from the messages only now: of most files nobody asks for them."""
+        for message in self.messages:
+            yield from _lines(message, line_chars)
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,6 @@ class Search:
     pattern: str
     options: Sequence[str]
     keep: int
-    line_chars: int
     wanted: Callable[[str], bool]
 
 
@@ -76,7 +81,7 @@ def counts(root: Path, relative: str, search: Search, cancelled: threading.Event
     name = b""
     for piece in ripgrep.run(arguments, root, relative, separator=b"\0", cancelled=cancelled):
         count, _, following = piece.partition(b"\n")
-        if name and count.isdigit():
+        if name and count.rstrip(b"\r").isdigit():  # --crlf ends the lines of the answer so, too
             _add_count(collected, name, int(count), search)
             name = following
         else:
@@ -100,10 +105,10 @@ class _Collected:
 
     def add(self, hits: Hits) -> None:
         self._files.append(hits)
-        self._kept += max(1, len(hits.lines))
+        self._kept += 1 + len(hits.messages)
         self._total_lines += hits.count
         self._total_files += 1
-        if self._kept > 4 * self._keep + 1000:
+        if self._kept > 4 * self._keep + 2000:
             self._drop()
 
     def _drop(self) -> None:
@@ -111,10 +116,10 @@ class _Collected:
         self._files.sort(key=lambda hits: hits.path)
         kept = needed = 0
         while kept < self._keep and needed < len(self._files):
-            kept += max(1, sum(line.start is not None for line in self._files[needed].lines))
+            kept += max(1, self._files[needed].count)
             needed += 1
         self._files = self._files[:needed]
-        self._kept = sum(max(1, len(hits.lines)) for hits in self._files)
+        self._kept = sum(1 + len(hits.messages) for hits in self._files)
 
     def found(self) -> Found:
         self._files.sort(key=lambda hits: hits.path)
@@ -125,49 +130,45 @@ class _Collected:
 
 
 def _by_file(pieces: Iterator[bytes], search: Search) -> Iterator[Hits]:
+    """Yield what each file holds. Messages of a file follow each other; those past what is wanted are only counted."""
     hits: Hits | None = None
+    several = "--multiline" in search.options
     for piece in pieces:
-        event = _event(piece)
-        if event["type"] == "begin":
-            path = os.fsdecode(_bytes(event["data"]["path"]).removeprefix(b"./"))
+        if piece.startswith(_MATCH):
+            if hits is not None:
+                hits.count += sum(1 for _ in _lines(piece, 1)) if several else 1
+                if hits.count <= search.keep:
+                    hits.messages.append(piece)
+        elif piece.startswith(_CONTEXT):
+            if hits is not None and hits.count <= search.keep:
+                hits.messages.append(piece)
+        elif piece.startswith(_BEGIN):
+            path = os.fsdecode(_bytes(json.loads(piece)["data"]["path"]).removeprefix(b"./"))
             hits = Hits(path) if search.wanted(path) else None
-        elif event["type"] in ("match", "context") and hits is not None:
-            _add_lines(hits, event, search)
-        elif event["type"] == "end" and hits is not None:
-            if hits.count:
-                yield hits
+        elif hits is not None and hits.count:
+            yield hits
             hits = None
-
-
-def _event(piece: bytes) -> dict[str, Any]:
-    """Return ripgrep's message; one that was cut, since it is so long, is a match without text."""
-    try:
-        event: dict[str, Any] = json.loads(piece)
-    except ValueError:
-        text = {"text": "(a line too long to show)"}
-        return {"type": "match", "data": {"lines": text, "line_number": 0, "submatches": [{"start": 0}]}}
-    return event
 
 
 def _bytes(value: dict[str, str]) -> bytes:
     return base64.b64decode(value["bytes"]) if "bytes" in value else value["text"].encode("utf-8", "surrogateescape")
 
 
-def _add_lines(hits: Hits, event: dict[str, Any], search: Search) -> None:
+def _lines(message: bytes, line_chars: int) -> Iterator[Line]:
+    """Yield the lines of one message; more than one where a match spans them. One that was cut is not shown."""
+    try:
+        event: dict[str, Any] = json.loads(message)
+    except ValueError:
+        yield Line(0, "(a line too long to show)", 0)
+        return
     data = event["data"]
     matched = event["type"] == "match"
-    whole = _bytes(data["lines"])
-    first = data.get("line_number") or 0
     starts = [match["start"] for match in data["submatches"]] if matched else []
     offset = 0
-    for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
-        here = next((start - offset for start in starts if offset <= start <= offset + len(line)), None)
-        if matched and here is None and not any(start < offset for start in starts):
-            here = 0
+    for number, line in enumerate(_bytes(data["lines"]).removesuffix(b"\n").split(b"\n"), data["line_number"] or 0):
+        here = next((start - offset for start in starts if offset <= start <= offset + len(line)), 0)
         offset += len(line) + 1
-        hits.count += matched
-        if len(hits.lines) <= search.keep * 4:
-            hits.lines.append(_line(number, line, here if not matched else (here or 0), search.line_chars))
+        yield _line(number, line, here if matched else None, line_chars)
 
 
 def _line(number: int, line: bytes, start: int | None, limit: int) -> Line:

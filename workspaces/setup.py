@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -25,6 +24,7 @@ from workspaces.models import Repository, Workspace
 from workspaces.sandbox import Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
 from workspaces.sandbox.identity import is_root
 from workspaces.sandbox.layers import MADE, MAX_FOLDERS
+from workspaces.sandbox.removal import remove
 from workspaces.suggestions import suggest
 
 __all__ = ["SetupFailed", "ensure", "key", "missing_program", "suggest"]
@@ -33,7 +33,17 @@ LIMITS = Limits(timeout_s=1800, processes=1024, cpu_s=3600, file_bytes=4 * 1024*
 LOCK_FILES = (
     *("requirements*.txt", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "Pipfile*", "pip.conf"),
     *("package*.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", ".npmrc", ".yarnrc*", ".nvmrc"),
-    *("*.lock", "go.mod", "go.sum", "Cargo.toml", "rust-toolchain*", "Gemfile", "*.gemspec", "composer.json", "mix.exs"),
+    *(
+        "*.lock",
+        "go.mod",
+        "go.sum",
+        "Cargo.toml",
+        "rust-toolchain*",
+        "Gemfile",
+        "*.gemspec",
+        "composer.json",
+        "mix.exs",
+    ),
     *("pom.xml", "build.gradle*", "gradle.lockfile", ".tool-versions", ".python-version"),
 )
 NEVER_KEPT = {".git", "__pycache__"}
@@ -137,8 +147,9 @@ def _alone(lock: Path, on_text: Callable[[str], None], cancelled: threading.Even
 
 def _set_up(workspace: Workspace, wanted: Path, on_text: Callable[[str], None], cancelled: threading.Event) -> None:
     _forget_old(wanted.parent)
-    with tempfile.TemporaryDirectory(prefix="making-", dir=wanted.parent, ignore_cleanup_errors=True) as name:
-        work = _Work(workspace, Path(name), on_text, cancelled)
+    with ExitStack() as held:
+        work = _Work(workspace, Path(tempfile.mkdtemp(prefix="making-", dir=wanted.parent)), on_text, cancelled)
+        held.callback(remove, work.scratch)
         work.scratch.chmod(0o711)
         folders = _check_out(work)
         began = time.monotonic()
@@ -261,7 +272,7 @@ def _private(workspace: Workspace, made: Path) -> Path:
     wanted.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         making = Path(tempfile.mkdtemp(prefix="making-", dir=wanted.parent))
-        held.callback(shutil.rmtree, making, ignore_errors=True)
+        held.callback(remove, making)
         copied = making / "made"
         words = ["cp", "-a", "--reflink=auto", "--", str(made), str(copied)]
         done = subprocess.run(words, capture_output=True, timeout=COPY_S, check=False)
@@ -278,7 +289,7 @@ def _forget_old(folder: Path) -> None:
     for path in folder.iterdir():
         mark = path / MADE if (path / MADE).exists() else path
         if path.is_dir() and mark.stat().st_mtime < time.time() - OLD_S:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
 
 
 def _in_the_tree(workspace: Workspace, word: str, on_text: Callable[[str], None], cancelled: threading.Event) -> None:

@@ -20,11 +20,11 @@ from workspaces.diffs import (
     Hunk,
     Line,
     changes,
-    compare,
     entries,
     file_diff,
     listed,
     patch,
+    raw_changes,
     read,
 )
 from workspaces.git import Git
@@ -81,6 +81,7 @@ def prepare(workspace: Workspace) -> None:
     Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew.
     """
     git = store.ensure(workspace.repository)
+    store.unlock(workspace)
     _pin(workspace)
     baseline = store.begin(workspace, git)
     latest = store.latest(workspace)
@@ -108,6 +109,7 @@ def align(workspace: Workspace) -> list[str]:
     What differs for another reason, such as a command that was cut off, stays for the next full scan to find.
     """
     git = store.ensure(workspace.repository)
+    store.unlock(workspace)
     latest = store.latest(workspace)
     workspace.refresh_from_db(fields=["tree_snapshot"])
     if workspace.tree_snapshot == latest.number:
@@ -181,12 +183,11 @@ def _add(
     call_id: str,
     step: int,
 ) -> Snapshot:
-    added = [path for path in known.entries if path not in known.baseline]
-    hidden = rules.newly_hidden(git, known.baseline, known.entries, added)
+    hidden = _hidden(git, known)
     number = before.number + 1
     with transaction.atomic():
         commit = store.chain(workspace, git, before, known.tree, f"Snapshot {number} of run {workspace.pk}")
-        files = compare(git, before.tree, known.tree).files
+        files = raw_changes(git, before.tree, known.tree)
         return Snapshot.objects.create(
             workspace=workspace,
             number=number,
@@ -199,6 +200,13 @@ def _add(
             hidden=[shown(path) for path in hidden[:LISTED]],
             skipped=[{"path": shown(path), "why": why} for path, why in sorted(scan.skipped.items())[:LISTED]],
         )
+
+
+def _hidden(git: Git, known: scanning.Known) -> list[bytes]:
+    """Return the new files that only a rule added since the baseline would ignore."""
+    if not known.has_other_rules:
+        return []
+    return rules.hidden(git, known.entries, (path for path in known.entries if path not in known.baseline))
 
 
 def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:

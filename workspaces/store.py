@@ -3,11 +3,13 @@
 import hashlib
 import os
 import re
+import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from workspaces.git import Git, GitError, make_bare
 from workspaces.models import Repository, Snapshot, Workspace
@@ -15,7 +17,8 @@ from workspaces.models import Repository, Snapshot, Workspace
 LINK, FILE, EXECUTABLE, SUBMODULE = "120000", "100644", "100755", "160000"
 STORED_LIMIT = 50 * 1024 * 1024
 """Bytes up to which a file that a run made is stored; of a larger one only size and hash are."""
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+LEFT_S = 3600
+"""Seconds after which scratch of ours is nobody's any more."""
 BATCH_LIMIT = 64 * 1024 * 1024
 """Bytes of blobs that are read from git at a time."""
 
@@ -26,8 +29,7 @@ class StoreError(Exception):
     """What can't be kept or found in a run store; the message says what, on what, and what to try."""
 
 
-@dataclass(frozen=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """What a tree says of one path: the mode as in git, and the object."""
 
     mode: str
@@ -243,7 +245,17 @@ def chain(workspace: Workspace, git: Git, before: Snapshot, tree: str, message: 
     return commit
 
 
+def unlock(workspace: Workspace) -> None:
+    """Take away the lock of the run's ref that a server left when it was killed. For who holds the run."""
+    lock = workspace.repository.store / f"{run_ref(workspace)}.lock"
+    lock.unlink(missing_ok=True)
+
+
 def pack(repository: Repository) -> None:
     """Pack the run store; nothing is thrown away, also what no ref names (bytes that only baselines know)."""
-    if repository.store.exists():
-        Git(repository.store).run("repack", "-a", "-d", "-l", "-k", "-q", timeout_s=600)
+    if not repository.store.exists():
+        return
+    Git(repository.store).run("repack", "-a", "-d", "-l", "-k", "-q", timeout_s=600)
+    for left in repository.store.glob("*-????????"):  # scratch folders of a server that was killed
+        if left.name.startswith(("index-", "rules-")) and time.time() - left.stat().st_mtime > LEFT_S:
+            shutil.rmtree(left, ignore_errors=True)

@@ -75,7 +75,8 @@ def _shown(path: str, blob: Blob) -> Shown:
         return Shown(why_not="An empty file.")
     text = blob.data.decode("utf-8", "replace")
     lines = highlight.lines(path, text.removesuffix("\n"))
-    return Shown(lines[:LINES_SHOWN], max(0, len(lines) - LINES_SHOWN))
+    shown = tuple(highlight.visible(line) for line in lines[:LINES_SHOWN])
+    return Shown(shown, max(0, len(lines) - LINES_SHOWN))
 
 
 def _crumbs(path: str) -> list[tuple[str, str]]:

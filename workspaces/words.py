@@ -1,6 +1,8 @@
 """Which words changed between a removed line and the added line that took its place."""
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from workspaces.highlight import Span
@@ -8,7 +10,9 @@ from workspaces.highlight import Span
 LIMIT_LINE = 500
 """Characters of a line up to which its words are compared."""
 LIMIT_PAIRS = 400
-LEAST_ALIKE = 0.35
+LIMIT_RUN = 40
+"""Lines of a block up to which a removed line looks for the added one most like it; past it they pair by position."""
+LEAST_ALIKE = 0.5
 """Lines less alike than this are another thought, not an edit; marks would only make noise."""
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -34,13 +38,33 @@ def changed(old: str, new: str) -> tuple[Spans, Spans]:
     return _joined(gone, old), _joined(come, new)
 
 
-def pairs(kinds: str) -> list[tuple[int, int]]:
-    """Return which removed line goes with which added one, by index: the n-th "-" of a run, the n-th "+" after it."""
+def pairs(lines: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    """Return by index which removed line of a hunk became which added one; lines come as (kind, text)."""
     found: list[tuple[int, int]] = []
-    for match in re.finditer(r"(-+)(\++)", kinds):
-        removed, added = match.span(1), match.span(2)
-        found += zip(range(*removed), range(*added), strict=False)
+    for match in re.finditer(r"(-+)(\++)", "".join(kind for kind, _ in lines)):
+        removed, added = range(*match.span(1)), range(*match.span(2))
+        if len(removed) == len(added) or max(len(removed), len(added)) > LIMIT_RUN:
+            found += zip(removed, added, strict=False)
+        else:
+            found += _most_alike(lines, removed, added)
     return found[:LIMIT_PAIRS]
+
+
+def _most_alike(lines: Sequence[tuple[str, str]], removed: range, added: range) -> Iterator[tuple[int, int]]:
+    """Yield pairs that keep the order: each removed line takes the added line most like it after the last one taken."""
+    start = added.start
+    for old in removed:
+        scores = [(_likeness(lines[old][1], lines[new][1]), -new) for new in range(start, added.stop)]
+        score, new = max(scores, default=(0.0, 0))
+        if score >= LEAST_ALIKE:
+            yield old, -new
+            start = 1 - new
+
+
+def _likeness(old: str, new: str) -> float:
+    """Return how many of their words two lines share, 0 to 1, whatever the order: cheap, to choose among many."""
+    before, after = (Counter(re.findall(r"\w+|[^\w\s]", line[:LIMIT_LINE])) for line in (old, new))
+    return 2 * (before & after).total() / max(1, before.total() + after.total())
 
 
 def _alikeness(matcher: "SequenceMatcher[str]", before: list[str], old: str, new: str) -> float:

@@ -8,11 +8,18 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Swagger
+from ninja.openapi.schema import OpenAPISchema
 
 from agents.api import changes, errors, files, repositories, reviews, runs, tasks
+from agents.api.answers import document_errors
 from agents.api.auth import viewer
 from agents.api.idempotency import once
 from agents.control import Refused
+
+
+ABOUT = """\
+Send `Authorization: Bearer <token>` (make one on the settings page). A POST may carry an `Idempotency-Key`: sent again
+within a day it is not carried out again, but answered the same. Bytes in paths that are not UTF-8 are written `\\xNN`."""
 
 
 class Docs(Swagger):
@@ -33,6 +40,11 @@ class Api(NinjaAPI):
             elif pattern.name != "openapi-view":  # the page of the documentation stays behind the site's login
                 pattern.callback = _own_door(pattern.callback)
         return [*patterns, path("", _unknown, name="api-root"), re_path(r"^", _unknown, name="unknown")]
+
+    def get_openapi_schema(self, **where: Any) -> OpenAPISchema:
+        schema = super().get_openapi_schema(**where)
+        document_errors(schema)
+        return schema
 
     def _for_viewers(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -69,7 +81,7 @@ api = Api(
     title="Sakura",
     version="1",
     urls_namespace="api",
-    description=__doc__,
+    description=ABOUT,
     auth=viewer,
     docs=Docs(settings={"persistAuthorization": False, "defaultModelsExpandDepth": 0}),
 )

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from agents.api.answers import AS_TEXT
 from agents.api.errors import not_found
 from agents.api.paging import Paged, PageQuery, page_of
 from agents.api.runs import find_run
@@ -19,8 +20,8 @@ router = Router(tags=["changes"])
 PER_PAGE = 100
 NO_MODE = "000000"
 
-Path = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
-r"""A path in the workspace; bytes that are not UTF-8 as `\xNN`, both ways."""
+Path = Annotated[str, Field(max_length=4096, pattern=r"^([^/\x00][^\x00]*)?$")]
+r"""A path from the workspace's root; bytes that are not UTF-8 as `\xNN`, both ways."""
 At = Literal["latest"] | Annotated[int, Field(ge=0, le=2**31 - 1)]
 """The number of a snapshot, or the word for the last one."""
 
@@ -134,7 +135,7 @@ def _check_there(run: Run, path: str, at: int) -> None:
         raise not_found(f"file “{path}” in these snapshots of run {run.pk}") from None
 
 
-@router.get("/runs/{int:run_id}/patch", response={200: str})
+@router.get("/runs/{int:run_id}/patch", openapi_extra=AS_TEXT)
 def patch(request: HttpRequest, run_id: int, query: Annotated[RangeQuery, Query()]) -> HttpResponse:
     """Give the changes as one patch that `git apply` takes, binary files too."""
     run = find_run(run_id)

@@ -6,7 +6,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
-from pydantic import BaseModel
 
 from agents.control import Refused
 from workspaces.snapshots import StoreError
@@ -16,18 +15,6 @@ log = logging.getLogger(__name__)
 
 FIELDS_SHOWN = 20
 CODES = {400: "BAD_REQUEST", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
-
-
-class Problem(BaseModel):
-    code: str
-    message: str
-    fields: list[str] = []
-
-
-class ErrorOut(BaseModel):
-    """What every refusal looks like; `fields` names the fields that were wrong, in a 422."""
-
-    error: Problem
 
 
 def error_response(status: int, code: str, message: str, fields: list[str] | None = None) -> JsonResponse:

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from agents.api.answers import AS_BYTES
 from agents.api.changes import At, Path, number
 from agents.api.errors import not_found
 from agents.api.paging import Paged, PageQuery, page_of
@@ -97,7 +98,7 @@ def tree(request: HttpRequest, run_id: int, query: Annotated[TreeQuery, Query()]
     return TreeOut(path=query.path, snapshot=at, entries=_entries(run, at, query.path))
 
 
-@router.get("/runs/{int:run_id}/file", response={200: bytes})
+@router.get("/runs/{int:run_id}/file", openapi_extra=AS_BYTES)
 def file(request: HttpRequest, run_id: int, query: Annotated[FileQuery, Query()]) -> HttpResponse:
     """Give the bytes of a file of a snapshot, 10 MB at most; X-Truncated says whether that is less than all."""
     run = find_run(run_id)

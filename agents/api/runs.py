@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents import control, events
 from agents.api.auth import caller, operator
+from agents.api.answers import AS_TEXT
 from agents.api.errors import not_found
 from agents.models import Budgets, Event, Kind, Run, Status
 from agents.outputs import read_output
-from agents.schema import EventsOut, event_json
+from agents.schema import EventsOut, event_json, public
 
 router = Router(tags=["runs"])
 
@@ -94,15 +95,15 @@ def run_events(request: HttpRequest, run_id: int, query: Annotated[EventQuery, Q
     return JsonResponse({"events": [event_json(event) for event in found], "last_seq": last_seq})
 
 
-@router.get("/runs/{int:run_id}/outputs/{ref}", response={200: str})
+@router.get("/runs/{int:run_id}/outputs/{ref}", openapi_extra=AS_TEXT)
 def output(request: HttpRequest, run_id: int, ref: str, query: Annotated[PieceQuery, Query()]) -> HttpResponse:
-    """Give a whole output, or the long text of an event. X-Size is the size of the whole, in bytes."""
+    """Give a whole output, or the long text of an event. X-Output-Size is the size of the whole, in bytes."""
     try:
         piece = read_output(find_run(run_id).place, ref, query.offset, query.limit)
     except FileNotFoundError:
         raise not_found(f"output “{ref}” of run {run_id}") from None
     response = HttpResponse(piece.data, content_type="text/plain; charset=utf-8")
-    response["X-Size"] = str(piece.size)
+    response["X-Output-Size"] = str(piece.size)
     return response
 
 
@@ -195,7 +196,10 @@ AGENT_AT_WORK = {Status.IMPLEMENTING: "implementer", Status.REVIEWING: "reviewer
 
 
 def _proof(row: Run) -> Proof:
-    """Return what the run's latest event of proof says. One query."""
+    """Return what the run's latest event of proof says; it is stale once the tree has changed since. One query."""
     latest = Event.objects.filter(run_id=row.pk, kind=Kind.PROOF).order_by("-seq").first()
     data = latest.data if latest else {}
-    return Proof(state=data.get("state", "none"), commands=data.get("commands", []))
+    state = data.get("state", "none")
+    if state in ("green", "red") and data.get("snapshot", row.snapshot) < row.snapshot:
+        state = "stale"
+    return Proof(state=state, commands=public(data.get("commands", [])))

@@ -63,8 +63,6 @@ def translate(error: Exception, server: Server) -> ProviderError:
     """Return the error of an SDK, of HTTP or of JSON as a ProviderError."""
     body = getattr(error, "body", None)
     status = getattr(error, "status_code", None)
-    if isinstance(error, ProviderError):
-        return error
     if isinstance(status, int) or body is not None:
         return refused(failure(error, server), server)
     return _broken(error, server)

@@ -90,7 +90,7 @@ def compact(value: int | None) -> str:
     count = float(value or 0)
     for unit in ("", "K", "M"):
         if count < 999.5:
-            return f"{count:.0f}" if not unit or count >= 99.95 else f"{count:.1f}{unit}".replace(".0", "")
+            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}".replace(".0", "")
         count /= 1000
     return f"{count:.1f}G"
 

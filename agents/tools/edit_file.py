@@ -51,9 +51,9 @@ def _edit(ctx: ToolContext, args: EditFile, target: writing.Target) -> editing.E
         return editing.whole("", args.new_string)
     if target.decoded is None:
         raise ToolError("NOT_FOUND", f"{args.file_path} does not exist; create it with write_file.")
-    ctx.reads.require_regions(target.path, target.text, ())
+    ctx.reads.require_fresh(target.path, target.text)
     edit = editing.replace(
         target.text, args.old_string, args.new_string, replace_all=args.replace_all, name=args.file_path
     )
-    ctx.reads.require_regions(target.path, target.text, edit.regions)
+    ctx.reads.require_seen(target.path, target.text, edit.regions)
     return edit

@@ -9,8 +9,10 @@ from pydantic import AliasChoices, Field
 from agents.tools.base import Effect, Fact, Input, Limits, Result, ToolContext, ToolError, tool
 from workspaces import encodings, lines, names, paths, reads, windows
 
-WHOLE_BYTES = 8 * 1024 * 1024
+WHOLE_BYTES = 1024 * 1024
 """Up to here a file is loaded; a window of a larger one is streamed."""
+UTF16_BYTES = 16 * 1024 * 1024
+"""The same for UTF-16, whose lines can't be counted by bytes."""
 
 
 class ReadFile(Input):
@@ -44,16 +46,18 @@ def read_file(ctx: ToolContext, args: ReadFile) -> Result:
     wanted = min(args.limit or ctx.limits.read_lines, ctx.limits.read_lines)
     with open(paths.open_file(ctx.tree, path), "rb") as file:
         stat = os.fstat(file.fileno())
-        part = _load(file, path, first, wanted, ctx.limits) if stat.st_size <= WHOLE_BYTES else None
-        if part is None:
-            if args.offset is None and args.limit is None:
-                _too_large(args.file_path, windows.count_lines(file), stat.st_size)
+        if stat.st_size <= (UTF16_BYTES if encodings.is_utf16(file.read(2)) else WHOLE_BYTES):
+            part = _load(file, path, first, wanted, ctx.limits)
+        elif args.offset is None and args.limit is None:
+            raise _too_large(args.file_path, windows.count_lines(file), stat.st_size)
+        else:
             part = _stream(file, path, first, wanted, ctx.limits)
     return _answer(ctx, args, path, stat, part)
 
 
 def _load(file: BinaryIO, path: paths.WorkspacePath, first: int, wanted: int, limits: Limits) -> _Part:
-    decoded = encodings.decode(file.read(WHOLE_BYTES), path.given)
+    file.seek(0)
+    decoded = encodings.decode(file.read(UTF16_BYTES), path.given)
     every = lines.split(decoded.text)
     known = reads.ReadFile(decoded.text, decoded.encoding, decoded.newline, limits.read_line_chars)
     return _Part(every[first - 1 : first - 1 + wanted], len(every), known)
@@ -79,7 +83,7 @@ def _answer(ctx: ToolContext, args: ReadFile, path: paths.WorkspacePath, stat: o
     last = first + len(shown) - 1
     ended = part.total is not None and last >= part.total
     if args.offset is None and args.limit is None and not ended:
-        _too_large(args.file_path, part.total, stat.st_size)
+        raise _too_large(args.file_path, part.total, stat.st_size)
     text = "".join(shown)
     data = _data(path, first, last, part.total, reads.text_hash(text))
     step = ctx.reads.shown_at(path, first, last, shown)
@@ -97,11 +101,10 @@ def _numbered(wanted: list[str], first: int, limits: Limits) -> tuple[list[str],
     size = 0
     for number, line in enumerate(wanted, first):
         text = lines.clipped(line.removesuffix("\n").removesuffix("\r"), limits.read_line_chars)
-        row = f"{number:6}\t{text}"
-        size += len(row) + 1
+        size += len(text) + 1
         if size > limits.read_chars and rows:
             break
-        rows.append(row)
+        rows.append(f"{number:6}\t{text}")
     return wanted[: len(rows)], rows
 
 
@@ -113,9 +116,9 @@ def _note(first: int, last: int, total: int | None, ended: bool) -> list[str]:
     return [f"[lines {first}–{last}{of}{more}]"]
 
 
-def _too_large(given: str, total: int | None, size: int) -> None:
+def _too_large(given: str, total: int | None, size: int) -> ToolError:
     count = f"{total} lines" if total is not None else "more lines than were counted"
-    raise ToolError(
+    return ToolError(
         "TOO_LARGE",
         f"{given} has {count} ({size} bytes), too much for one read. Ask for a part with offset and limit, "
         "for example offset 1, limit 200, or find the place with search_in_files.",

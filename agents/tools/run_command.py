@@ -55,7 +55,8 @@ def run_command(ctx: ToolContext, args: RunCommand) -> Result:
     if outcome.ending is sandbox.Ending.UNAVAILABLE:
         raise ToolError(
             "SANDBOX_UNAVAILABLE",
-            f"no command can be run here: {outcome.why} Go on with the file tools, and say so in your summary.",
+            "no command can be run here; people see the reason. Go on with the file tools, and say so in your summary.",
+            {"command": args.command, "ending": outcome.ending, "why": outcome.why},
         )
     return _result(ctx, args, outcome, spool)
 

@@ -167,7 +167,8 @@ def _bug(tool: Tool, error: Exception) -> Result:
 
 def cap_of(tool: str, limits: Limits) -> int:
     """Return how many characters a result of the tool may have."""
-    return int(getattr(limits, _CAPS.get(tool, "other_chars")))
+    numbers = 8 * limits.read_lines if tool == "read_file" else 0  # what stands before each line does not count
+    return int(getattr(limits, _CAPS.get(tool, "other_chars"))) + numbers
 
 
 def _bounded(result: Result, tool: Tool, ctx: ToolContext) -> Result:

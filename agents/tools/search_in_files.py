@@ -47,14 +47,13 @@ def search_in_files(ctx: ToolContext, args: SearchInFiles) -> Result:
         pattern=args.pattern,
         options=_options(args),
         keep=args.offset + min(limit, NO_LIMIT),
-        line_chars=ctx.limits.search_line_chars,
         wanted=_wanted(args, path.relative),
     )
     look = searching.content if args.output_mode == "content" else searching.counts
     found = look(ctx.tree, path.relative, search, ctx.cancelled)
     if not found.total_files:
         return Result(f"No match for {args.pattern} in {args.path}.", _data(args, 0, 0))
-    return _lines(args, found, limit) if args.output_mode == "content" else _files(args, found, limit)
+    return _lines(ctx, args, found, limit) if args.output_mode == "content" else _files(args, found, limit)
 
 
 def _searchable(ctx: ToolContext, path: paths.WorkspacePath) -> bool:
@@ -105,20 +104,19 @@ def _wanted(args: SearchInFiles, folder: str) -> Callable[[str], bool]:
     return fits
 
 
-def _lines(args: SearchInFiles, found: searching.Found, limit: int) -> Result:
+def _lines(ctx: ToolContext, args: SearchInFiles, found: searching.Found, limit: int) -> Result:
     rows: list[str] = []
     matches: list[dict[str, object]] = []
     seen = shown = 0
     for hits in found.files:
-        if shown >= limit:
-            break
-        name = names.shown(hits.path)
         block: list[str] = []
         before = 0
-        for line in hits.lines:
+        for line in hits.lines(ctx.limits.search_line_chars):
             is_match = line.start is not None
             seen += is_match
-            if seen <= args.offset or (is_match and shown >= limit):
+            if seen > args.offset + limit:
+                break
+            if seen <= args.offset and (is_match or args.offset):
                 continue
             shown += is_match
             if before and line.number > before + 1 and (args.before or args.after or args.context):
@@ -126,8 +124,10 @@ def _lines(args: SearchInFiles, found: searching.Found, limit: int) -> Result:
             before = line.number
             block.append(f"{line.number:6}{':' if is_match else '-'} {line.text}")
             if is_match:
-                matches.append({"path": name, "line": line.number, "text": line.text})
-        rows += [name, *block] if block else []
+                matches.append({"path": names.shown(hits.path), "line": line.number, "text": line.text})
+        rows += [names.shown(hits.path), *block] if block else []
+        if seen > args.offset + limit:
+            break
     cut = args.offset + shown < found.total_lines
     if cut or args.offset:
         rows.append(_of(args, shown, found.total_lines, "matching lines"))

@@ -73,13 +73,14 @@ def save(ctx: ToolContext, target: Target, edit: editing.Edit) -> Saved:
 
 
 def _refuse_secrets(path: paths.WorkspacePath, edit: editing.Edit) -> None:
-    leak = leaks.find(edit.text, known=edit.before)
-    if leak:
-        raise ToolError(
-            "SECRET_DETECTED",
-            f"{path.given}: line {leak.line} of the new text holds what looks like a secret ({leak.kind}); nothing was "
-            "written. Read it from the environment instead, or use a value that is plainly made up.",
-        )
+    for block in linediff.blocks(edit):
+        leak = leaks.find(block.new, known=edit.before)
+        if leak:
+            raise ToolError(
+                "SECRET_DETECTED",
+                f"{path.given}: line {block.new_line + leak.line - 1} would hold what looks like a secret "
+                f"({leak.kind}); nothing was written. Read it from the environment, or use a plainly made-up value.",
+            )
 
 
 def _notes(written: files.Written) -> tuple[str, ...]:

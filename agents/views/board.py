@@ -72,8 +72,10 @@ class Row:
             "money": float(run.usd) / limits.usd,
             "time": run.elapsed_ms() / 1000 / limits.seconds,
             "tokens": (run.input_tokens + run.output_tokens) / limits.tokens,
+            "files": run.changed_files / limits.files,
+            "lines": (run.additions + run.deletions) / limits.lines,
         }
-        name = max(shares, key=lambda key: shares[key])
+        name = max(shares, key=lambda key: shares[key]) if max(shares.values()) >= 0.01 else "money"
         return Budget(name, min(100, round(100 * shares[name])))
 
     @property

@@ -21,6 +21,8 @@ from workspaces.versions import Versions
 LIMIT_ROWS = 1500
 """Changed lines from which a file stays folded until it is asked for."""
 LIMIT_GAP = 2000
+COLOURED_CHARACTERS = 300_000
+"""What one page colours, about a second's work; files past it come plain, and the script asks for them when near."""
 
 
 class Sign(NamedTuple):
@@ -47,6 +49,9 @@ _KINDS = {
 }
 _NOTHING = SafeString("")
 _BREAK = SafeString("<br>")
+_NO_NEWLINE = '<span class="noeol">no newline at the end</span>'
+_BARS = ('<i aria-hidden="true"></i>', '<i aria-hidden="true" class="mine"></i>')
+_CR = SafeString('<span class="odd" title="ends with a carriage return">CR</span>')
 _LEADS = {
     "add": SafeString('<span class="sr">added: </span>'),
     "del": SafeString('<span class="sr">removed: </span>'),
@@ -124,6 +129,22 @@ class Row:
         return _LEADS.get(self.css, _NOTHING)
 
     @property
+    def cells(self) -> SafeString:
+        """The row of a line, made here and not by a template: a page has thousands, and this is ten times faster."""
+        old, new = self.old or "", self.new or ""
+        end = _NO_NEWLINE if self.no_newline else ""
+        return SafeString(
+            f'<td class="prov">{self._provenance}</td><td class="no old">{old}</td><td class="no">{new}</td>'
+            f'<td class="code">{self.lead}{self.html}{end}</td>'
+        )
+
+    @property
+    def _provenance(self) -> str:
+        if self.writer is None:
+            return ""
+        return self.writer.html if self.is_first_of_writer else _BARS[self.writer.is_human]
+
+    @property
     def comment_line(self) -> int:
         """The line a comment on this hunk starts at when there is no script to choose another."""
         assert self.hunk is not None
@@ -153,6 +174,8 @@ class ShownFile:
     is_loaded: bool = False
     truncated: bool = False
     can_open_gaps: bool = False
+    is_plain: bool = False
+    """Its colours were left out; the script asks for them when they are near."""
 
     @property
     def id(self) -> str:
@@ -180,6 +203,10 @@ class ShownFile:
         return self.change.additions + self.change.deletions
 
     @property
+    def instead_of_lines(self) -> str:
+        return instead_of_lines(self.change)
+
+    @property
     def writer_words(self) -> str:
         """Return who wrote the shown changes, as in "steps 5, 11, you"."""
         steps = sorted({writer.step for writer in self.writers if writer.step})
@@ -196,6 +223,15 @@ class ShownFile:
 
 def file_id(path: str) -> str:
     return f"f-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def instead_of_lines(change: FileChange) -> str:
+    """Return the word that stands for a change without lines; empty where lines were counted."""
+    if change.binary or not change.stored:
+        return "binary" if change.stored else "not stored"
+    if change.additions or change.deletions:
+        return ""
+    return {"renamed": "renamed", "added": "empty", "deleted": "was empty"}.get(change.status, "mode")
 
 
 def mode_words(change: FileChange) -> list[str]:
@@ -227,6 +263,8 @@ class Comparison:
     writers: dict[int, Writer]
     notes: dict[str, list[Note]] = field(default_factory=dict)
     """By path."""
+    was_plain: bool = False
+    _coloured: int = 0
 
     @property
     def is_latest(self) -> bool:
@@ -269,7 +307,7 @@ class Comparison:
         _group_writers(rows)
         seen = {id(row.writer): row.writer for row in rows if row.writer}
         shown = ShownFile(change, seen_as, rows, left, list(seen.values()), is_loaded=True, truncated=diff.truncated)
-        shown = replace(shown, can_open_gaps=drawn.has_text)
+        shown = replace(shown, can_open_gaps=drawn.has_text, is_plain=self.was_plain)
         return shown if rows else replace(shown, why_empty="No line differs.")
 
     def _pin(self, change: FileChange, rows: list[Row], notes: list[Note]) -> list[Note]:
@@ -280,14 +318,14 @@ class Comparison:
                 places[("old", row.old)] = row
             if row.new:
                 places[("new", row.new)] = row
-        left = []
+        left: list[Note] = []
         for note in notes:
             line = self._line_now(change, note)
-            row = places.get((note.side, line)) if line else None
-            if row is None:
+            place = places.get((note.side, line)) if line else None
+            if place is None:
                 left.append(note)
             else:
-                row.notes = [*row.notes, note]
+                place.notes = [*place.notes, note]
         return left
 
     def _line_now(self, change: FileChange, note: Note) -> int | None:
@@ -350,6 +388,12 @@ class Comparison:
         return (
             provenance.blame(list(zip(numbers, known, strict=True))) if len(known) == len(texts) else provenance.Blame()
         )
+
+    def coloured(self, name: str, text: str) -> tuple[SafeString, ...]:
+        """Return the text's lines, plain once the page has coloured as much as it may; `was_plain` tells of it."""
+        self._coloured += len(text)
+        self.was_plain = self._coloured > COLOURED_CHARACTERS
+        return highlight.plain_lines(text) if self.was_plain else highlight.lines(name, text)
 
     def diff(self, change: FileChange) -> FileDiff:
         record = self._records.get(change.path)
@@ -444,12 +488,15 @@ class _Drawing:
             yield Row("gap", hidden_lines=count)
             return
         for index in range(count):
-            yield Row("ctx", self._new_html[new + index - 1], old + index, new + index)
+            yield Row("ctx", highlight.visible(self._new_html[new + index - 1]), old + index, new + index)
 
     def _hunk(self, hunk: Hunk) -> Iterator[Row]:
         marks = _word_marks(hunk.lines)
+        ends = {line.text.endswith("\r") for line in hunk.lines if line.kind != " "}
         for index, line in enumerate(hunk.lines):
-            html = highlight.marked(self._html(line), marks.get(index, ()))
+            html = _drawn(self._html(line), marks.get(index, ()))
+            if len(ends) == 2 and line.kind != " " and line.text.endswith("\r"):
+                html += _CR
             yield Row(_CSS[line.kind], html, line.old, line.new, self._writer(line), no_newline=line.no_newline)
 
     def _html(self, line: Line) -> SafeString:
@@ -480,10 +527,7 @@ class _Drawing:
 
     def _lines(self, name: str, number: int) -> tuple[SafeString, ...]:
         text = self.comparison.text(self.change, self.comparison.version(self.change, number))
-        if not text:
-            return ()
-        lines = highlight.lines(name, text)
-        return lines[:-1] if text.endswith("\n") else lines
+        return self.comparison.coloured(name, text.removesuffix("\n")) if text else ()
 
 
 def _first(start: int, count: int) -> int:
@@ -497,6 +541,49 @@ def _after(start: int, count: int) -> int:
 
 def _word_marks(lines: Sequence[Line]) -> dict[int, words.Spans]:
     marks: dict[int, words.Spans] = {}
-    for removed, added in words.pairs("".join(line.kind for line in lines)):
+    for removed, added in words.pairs([(line.kind, line.text) for line in lines]):
         marks[removed], marks[added] = words.changed(lines[removed].text, lines[added].text)
+    return marks
+
+
+def between(path: str, before: str, after: str) -> list[Row]:
+    """Return the rows of a diff of two texts, three lines around each change; at most 1,500 rows."""
+    old, new = _split(before), _split(after)
+    old_html, new_html = highlight.lines(path, "\n".join(old)), highlight.lines(path, "\n".join(new))
+    rows: list[Row] = []
+    at = 0
+    for a1, a2, b1, b2 in provenance.changed_blocks(old, new):
+        rows += _context(new_html, range(at, a1), b1 - a1, after=3 if rows else 0, before=3)
+        marks = _marks_of(old[a1:a2], new[b1:b2])
+        rows += [Row("del", _drawn(old_html[n], marks.get((0, n - a1), ())), old=n + 1) for n in range(a1, a2)]
+        rows += [Row("add", _drawn(new_html[n], marks.get((1, n - b1), ())), new=n + 1) for n in range(b1, b2)]
+        at = a2
+    rows += _context(new_html, range(at, len(old)), len(new) - len(old), after=3 if rows else 0, before=0)
+    return rows[:LIMIT_ROWS]
+
+
+def _split(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _drawn(html: SafeString, marks: words.Spans) -> SafeString:
+    return highlight.visible(highlight.marked(html, marks))
+
+
+def _context(html: Sequence[SafeString], lines: range, shift: int, *, after: int, before: int) -> Iterator[Row]:
+    """Yield the unchanged lines between two changes: some after the first, some before the second, a gap between."""
+    gap = range(lines.start + after, lines.stop - before)
+    for line in lines:
+        if line not in gap:
+            yield Row("ctx", highlight.visible(html[line + shift]), line + 1, line + shift + 1)
+        elif line == gap.start:
+            yield Row("gap", hidden_lines=len(gap))
+
+
+def _marks_of(removed: Sequence[str], added: Sequence[str]) -> dict[tuple[int, int], words.Spans]:
+    """Return the marks of each line by (0 for removed or 1 for added, its index)."""
+    marks: dict[tuple[int, int], words.Spans] = {}
+    lines = [*(("-", line) for line in removed), *(("+", line) for line in added)]
+    for old, new in words.pairs(lines):
+        marks[0, old], marks[1, new - len(removed)] = words.changed(lines[old][1], lines[new][1])
     return marks

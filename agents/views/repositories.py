@@ -1,17 +1,19 @@
 """Repositories: add a source, watch its mirror being made, say how it is set up, refresh it, take it away."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.db import IntegrityError, transaction
-from django.db.models import Count, ProtectedError
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents import doorbell
+from agents import repositories as acting
 from agents.access import requires
+from agents.control import Refused
 from agents.forms import RepositoryAddForm, RepositoryForm
 from agents.models import Role, has_role
 from workspaces import credentials, sources
@@ -38,23 +40,23 @@ def add(request: HttpRequest) -> HttpResponse:
     """Add a source; a worker mirrors it next."""
     form = RepositoryAddForm(request.POST or None, is_admin=has_role(request.user, Role.ADMIN))
     if request.method == "POST" and form.is_valid():
-        row = _create(form)
+        row = _create(request, form)
         if row is not None:
             return redirect("repository", row.pk)
     return render(request, "agents/repository_add.html", {"form": form})
 
 
-def _create(form: RepositoryAddForm) -> Repository | None:
+def _create(request: HttpRequest, form: RepositoryAddForm) -> Repository | None:
     data = form.cleaned_data
-    sealed = credentials.seal(data["credential"])
     try:
-        with transaction.atomic():
-            row = Repository.objects.create(name=data["name"], source=data["source"], credential=sealed)
-            transaction.on_commit(doorbell.ring_workers, robust=True)
-    except IntegrityError:
-        form.add_error("name", f"There is a repository “{data['name']}” already; choose another name.")
-        return None
-    return row
+        return acting.add(
+            cast(User, request.user), name=data["name"], source=data["source"], credential=data["credential"]
+        )
+    except Refused as refused:  # somebody took the name since the form was checked
+        form.add_error(None, refused.message)
+    except sources.SourceError as error:
+        form.add_error("source", str(error))
+    return None
 
 
 @requires(Role.VIEWER)
@@ -138,18 +140,13 @@ def _size(row: Repository) -> int:
 def refresh(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the source for news now; a mirror that failed is made again by a worker."""
     row = get_object_or_404(Repository, pk=pk)
-    again = Repository.objects.filter(pk=pk, status=Repository.Status.FAILED).update(
-        status=Repository.Status.MIRRORING, error="", progress="", percent=None, cancel_requested=False
-    )
-    if again:
-        doorbell.ring_workers()
-    elif row.status == Repository.Status.READY and sources.refresh(row):
-        messages.success(request, f"{row.name}: up to date with its source.")
-    elif row.status == Repository.Status.READY:
-        row.refresh_from_db()
-        messages.error(
-            request, f"{row.name}: the source did not answer. {row.error or 'What is mirrored stays as it was.'}"
-        )
+    try:
+        acting.refresh(row)
+    except Refused as refused:
+        messages.error(request, refused.message)
+    else:
+        if row.status == Repository.Status.READY:
+            messages.success(request, f"{row.name}: up to date with its source.")
     return redirect("repository", pk)
 
 
@@ -170,13 +167,10 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a repository and its mirror away; the source is never touched. Refused while it has tasks."""
     row = get_object_or_404(Repository, pk=pk)
-    if row.status == Repository.Status.MIRRORING:
-        messages.error(request, f"{row.name} is being mirrored. Cancel that first, then delete it.")
-        return redirect("repository", pk)
     try:
-        sources.delete(row)
-    except ProtectedError:
-        messages.error(request, f"{row.name} has tasks, whose transcripts and changes would be lost. It stays.")
+        acting.remove(row)
+    except Refused as refused:
+        messages.error(request, refused.message)
         return redirect("repository", pk)
     messages.success(request, f"{row.name} is deleted here. Its source was not touched.")
     return redirect("repositories")

@@ -18,16 +18,27 @@ from agents.access import refusal, requires
 from agents.control import Refused
 from agents.models import Comment, Role, Run, Status, Verdict
 from agents.views import remarks
-from agents.views.diffs import LIMIT_ROWS, SIGNS, Comparison, Note, ShownFile, Sign, Writer, file_id
+from agents.views.diffs import (
+    LIMIT_ROWS,
+    SIGNS,
+    Comparison,
+    Note,
+    ShownFile,
+    Sign,
+    Writer,
+    between,
+    file_id,
+    instead_of_lines,
+)
 from workspaces import snapshots
+from workspaces.diffs import Changes, FileChange
 from workspaces.git import GitError
 from workspaces.models import Snapshot
-from workspaces.diffs import Changes, FileChange
 
 SECTIONS = 100
 """Files that the page has a section for; the list beside it has all."""
 LISTED = 1000
-LINES_AT_ONCE = 4000
+LINES_AT_ONCE = 3000
 """Changed lines drawn with the page; files past them are loaded on demand."""
 PREVIEW_CHARACTERS = 40_000
 
@@ -71,7 +82,9 @@ def _page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> 
         "listed": _listed(changes, about["notes"], request.GET.get("q", "")),
         "reverted_paths": _reverted(about["reverts"], changes),
         "loose_notes": _loose(about["notes"], changes),
-        "card": claims.card(run, changes.files) if comparison.is_whole else None,
+        "card": claims.card(run, changes.files, {each.path for each in about["reverts"]})
+        if comparison.is_whole
+        else None,
         "bar": _bar(request, run),
         "undo": _undo(run, about["reverts"]),
         "next_commands": snapshots.fetch_commands(run.place, run.branch) if run.branch else [],
@@ -150,6 +163,10 @@ class Listed:
     @property
     def sign(self) -> Sign:
         return SIGNS[self.change.status]
+
+    @property
+    def instead_of_lines(self) -> str:
+        return instead_of_lines(self.change)
 
     @property
     def query(self) -> str:
@@ -272,7 +289,10 @@ def _preview(request: HttpRequest, run: Run, path: str, to: int, hunks: list[str
         done = doors.revert(run, _user(request), path, to=to, hunks=hunks, dry_run=True)
     except Refused as error:
         return render(request, "agents/review/revert.html", {**context, "error": error}, status=error.status)
-    context |= {"done": done, "before": _text(done.before), "after": _text(done.after)}
+    before, after = _text(done.before), _text(done.after)
+    is_text = not (before.is_binary or after.is_binary)
+    rows = between(path, before.text, after.text) if is_text else []
+    context |= {"after": after, "rows": rows, "sentence": _outcome(path, to, hunks, before, after, done.files)}
     return render(request, "agents/review/revert.html", context)
 
 
@@ -285,6 +305,24 @@ class Preview:
     is_absent: bool = False
     is_binary: bool = False
     is_cut: bool = False
+
+
+def _outcome(
+    path: str, to: int, hunks: list[str] | None, before: Preview, after: Preview, files: list[FileChange]
+) -> str:
+    """Say in a sentence what the revert makes of the file."""
+    back = "the baseline" if to == 0 else f"snapshot {to}"
+    if not files:
+        return f"{path} is already as it was in {back}; nothing would be written."
+    if after.is_absent:
+        return f"{path} goes away: it was not there in {back}."
+    if before.is_absent:
+        return f"{path} comes back as it was in {back}."
+    if hunks:
+        return f"These lines of {path} go back to {back}; the rest of the file stays."
+    moved = next((each.path for each in files if each.status in ("renamed", "added") and each.path != path), "")
+    name = f" under its old name {moved}" if moved else ""
+    return f"{path} becomes byte for byte what it was in {back}{name}."
 
 
 def _text(data: bytes | None) -> Preview:

@@ -119,7 +119,7 @@ def _initial(request: HttpRequest, ready: Any) -> dict[str, Any]:
 
 def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
     chosen = _ready_one(form["repository"].value(), ready)
-    report = sandbox.probe()
+    report, choices = sandbox.probe(), _model_choices(form)
     return {
         "form": form,
         "repository": chosen,
@@ -128,7 +128,8 @@ def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
         "branches": _branches(chosen) if chosen else [],
         "uncommitted": sources.uncommitted(chosen) if chosen else 0,
         "sandbox": report if report.level == "none" else None,
-        "choices": _model_choices(form),
+        "choices": [choice for choice in choices if choice["ok"]],
+        "unusable": [choice for choice in choices if not choice["ok"]],
         "has_real_model": models.default_model() is not None,
     }
 
@@ -150,11 +151,11 @@ def _ready_one(given: object, ready: Any) -> Repository | None:
 def _model_choices(form: TaskForm) -> list[dict[str, Any]]:
     """Return every model with whether it can be asked, and why not."""
     chosen = form["model"].value()
-    found = []
-    for info in models.all_models():
-        availability = models.availability(info)
-        found.append({"info": info, "ok": availability.ok, "why": availability.why, "checked": info.name == chosen})
-    return found
+    known = [(info, models.availability(info)) for info in models.all_models()]
+    return [
+        {"info": info, "ok": found.ok, "why": found.why, "checked": found.ok and info.name == chosen}
+        for info, found in known
+    ]
 
 
 @requires(Role.OPERATOR)

@@ -122,6 +122,26 @@ async function loadFile(link) {
   one(".toggle", fresh)?.focus({ preventScroll: true });
 }
 
+/** Ask again, with colours, for files that came plain to save time; when they are near, and not being written on. */
+function colourWhenNear() {
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting || !(target instanceof HTMLElement)) continue;
+      observer.unobserve(target);
+      void colour(target);
+    }
+  }, { rootMargin: "600px 0px" });
+  all("[data-colours]").forEach((file) => observer.observe(file));
+}
+
+/** @param {HTMLElement} file */
+async function colour(file) {
+  const fresh = elementOf(await fetched(file.dataset.colours ?? ""));
+  const body = fresh?.querySelector(".diff");
+  const old = file.querySelector(".diff");
+  if (body && old && !file.querySelector("form.note") && !file.contains(document.activeElement)) old.replaceWith(body);
+}
+
 /** @param {string} url @returns {Promise<string>} the page, or "" when it could not be had */
 async function fetched(url) {
   try {
@@ -423,10 +443,13 @@ if (run) {
   all("[data-file]").forEach(showSeen);
   countSeen();
   followReading();
+  colourWhenNear();
   const words = one("[data-words-toggle]");
   if (words) words.hidden = !document.querySelector(".diff mark.w");
   document.getElementById(document.body.dataset.wanted ?? "")?.scrollIntoView();
 }
 all("[data-copy]").forEach((button) => { button.hidden = false; });
 const line = one("[data-line]")?.dataset.line;
-if (line && !location.hash) document.getElementById(`L${line}`)?.scrollIntoView({ block: "center" });
+const wanted = line && !location.hash ? document.getElementById(`L${line}`) : null;
+wanted?.classList.add("here");
+wanted?.scrollIntoView({ block: "center" });

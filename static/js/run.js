@@ -230,11 +230,10 @@ function clock(milliseconds) {
 
 // --- the tail --------------------------------------------------------------------------------------------
 
-/** Where the composer, or the window, cuts the log off. */
+/** Where the composer and what stands on it, or the window, cut the log off. */
 function floor() {
-  const card = composer.querySelector(".card");
-  const box = card?.getBoundingClientRect();
-  return box && box.height && box.top < innerHeight ? box.top : innerHeight;
+  const top = composer.parentElement?.getBoundingClientRect().top ?? innerHeight;
+  return Math.min(top, innerHeight);
 }
 
 function end() {

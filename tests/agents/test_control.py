@@ -17,10 +17,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_queued_run_is_paused_and_resumed_without_a_worker(launch: Callable[..., Run], teammate: User) -> None:
     run = launch(SCRIPT)
     control.pause(run, teammate)
-    assert run.state is Status.PAUSED
+    assert run.status == Status.PAUSED
     assert work_once() is None
     control.resume(run, teammate)
-    assert run.state is Status.QUEUED
+    assert run.status == Status.QUEUED
 
 
 def test_a_run_that_nobody_holds_is_cancelled_at_once(launch: Callable[..., Run], teammate: User) -> None:

@@ -136,6 +136,17 @@ def test_a_comment_on_a_removed_line_says_so_to_the_agent(done: Scene, teammate:
     assert (finding["line"], finding["message"]) == (None, "(On line 2 of the baseline.) Keep it.")
 
 
+def test_a_comment_names_the_line_where_it_is_today(done: Scene, teammate: User) -> None:
+    done.call("edit_file", files={"calc.py": f"# one\n{FIXED}"})
+    review.comment(done.run, teammate, path="calc.py", line=3, side="new", body="Why?")
+    review.comment(done.run, teammate, path="calc.py", line=1, side="new", body="Drop it.")
+    review.revert(done.run, teammate, "calc.py", to=2)
+    moved, gone = review.decide(done.run, teammate, "request_changes", "").findings
+    assert (moved["line"], moved["message"]) == (2, "Why?")
+    assert gone["line"] is None
+    assert "line 1 as it was in snapshot 3" in gone["message"]
+
+
 def test_changes_can_not_be_asked_for_without_a_word(done: Scene, teammate: User) -> None:
     error = refusal(review.decide, done.run, teammate, "request_changes", "  ")
     assert (error.code, error.status) == ("EMPTY", 422)

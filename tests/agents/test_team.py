@@ -83,7 +83,7 @@ def test_after_the_last_round_a_human_decides(launch: Callable[..., Run]) -> Non
 
 
 def test_what_a_model_gets_wrong_is_told_to_it_and_the_run_goes_on(launch: Callable[..., Run]) -> None:
-    wrong = [
+    wrong: list[dict[str, Any]] = [
         {"name": "no_such_tool", "input": {}},
         {"name": "read_file", "input": "not an object"},
         {"name": "read_file", "input": {"file_path": "calc.py", "colour": "red"}},
@@ -136,7 +136,7 @@ def test_a_spent_budget_stops_the_run_in_a_reviewable_state(launch: Callable[...
 
 
 def test_reads_of_one_turn_are_answered_in_the_order_of_the_calls(launch: Callable[..., Run]) -> None:
-    reads = [{"name": "read_file", "input": {"file_path": name}} for name in ("README.md", "calc.py", "tests/test_calc.py")]
+    reads: list[dict[str, Any]] = [{"name": "read_file", "input": {"file_path": name}} for name in ("README.md", "calc.py", "tests/test_calc.py")]
     launch({"implementer": [say(*reads), say(EDIT), say(FINISH)], "reviewer": [review("approve")]})
     run = work_once()
     assert run is not None

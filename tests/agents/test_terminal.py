@@ -30,7 +30,3 @@ def test_everything_else_is_escaped_or_made_visible() -> None:
     assert terminal.html("<b>&\x1b[31m<i>") == '&lt;b&gt;&amp;<span class="a-31">&lt;i&gt;</span>'
     assert "U+202E" in terminal.html("x\u202ey")
     assert "\x07" not in terminal.html("bell\x07")
-
-
-def test_a_plain_text_has_no_escapes() -> None:
-    assert terminal.plain("\x1b[31mred\x1b[0m\rblue") == "blue"

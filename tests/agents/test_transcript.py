@@ -11,7 +11,7 @@ from tests.agents.transcripts import Writer, make_run, write_transcript
 
 pytestmark = pytest.mark.django_db
 
-CUTS = range(0, 56)
+CUTS = range(56)
 
 
 def nodes_of(page: transcript.Page) -> list[str]:
@@ -25,7 +25,8 @@ class Document(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=False)
-        self.html, self.starts, self.stack = html, [0], []
+        self.html, self.starts = html, [0]
+        self.stack: list[tuple[str, str | None, int, int]] = []
         self.inner: dict[str, tuple[int, int]] = {}
         self.outer: dict[str, tuple[int, int]] = {}
         for line in html.split("\n"):

@@ -98,35 +98,77 @@ def _first_round(writer: Writer) -> None:
     writer.say("I’ll read the date code and its tests before I change anything.")
     writer.call("toolu_01", "read_file", {"file_path": "almanac/dates.py"})
     writer.call("toolu_02", "read_file", {"file_path": "tests/test_dates.py"})
-    writer.result("toolu_02", "read_file", "     1\timport pytest\n" * 200, {"path": "tests/test_dates.py", "start": 1, "end": 128, "total": 128})
-    writer.result("toolu_01", "read_file", "     1\tfrom datetime import date\n", {"path": "almanac/dates.py", "start": 1, "end": 84, "total": 84})
+    writer.result(
+        "toolu_02",
+        "read_file",
+        "     1\timport pytest\n" * 200,
+        {"path": "tests/test_dates.py", "start": 1, "end": 128, "total": 128},
+    )
+    writer.result(
+        "toolu_01",
+        "read_file",
+        "     1\tfrom datetime import date\n",
+        {"path": "almanac/dates.py", "start": 1, "end": 84, "total": 84},
+    )
     writer.say("Who else calls `add_months`?", 4000)
-    writer.call("call/with <odd> \"id\"", "search_in_files", {"pattern": r"add_months\("})
+    writer.call('call/with <odd> "id"', "search_in_files", {"pattern": r"add_months\("})
     matches = [{"path": "almanac/billing.py", "line": 31, "text": "    return add_months(day, 12)"}]
-    writer.result("call/with <odd> \"id\"", "search_in_files", "1 match", {"pattern": r"add_months\(", "matches": matches, "total": 1, "files": 1})
+    writer.result(
+        'call/with <odd> "id"',
+        "search_in_files",
+        "1 match",
+        {"pattern": r"add_months\(", "matches": matches, "total": 1, "files": 1},
+    )
     writer.say("", 4100)
     writer.call("toolu_04", "run_command", {"command": "pytest -q tests/test_dates.py"}, "EXECUTE")
     writer.output("toolu_04", FAILED_TESTS[:60])
     writer.output("toolu_04", FAILED_TESTS[60:], 60)
     applied = {"level": "full", "bwrap": "0.11", "uid": 1000, "network": [], "limits": {}}
-    data = {"command": "pytest -q tests/test_dates.py", "exit_code": 1, "ending": "exit", "duration_ms": 1900, "applied": applied}
+    data = {
+        "command": "pytest -q tests/test_dates.py",
+        "exit_code": 1,
+        "ending": "exit",
+        "duration_ms": 1900,
+        "applied": applied,
+    }
     writer.result("toolu_04", "run_command", FAILED_TESTS + "Exit code 1", data, duration_ms=1900)
     writer.say("Two tests fail on the last day of February. The quickest way to green is to expect the 28th.", 5200)
     wish = {"file_path": "tests/test_dates.py", "old_string": "date(2024, 2, 29)", "new_string": "date(2024, 2, 28)"}
     writer.call("toolu_05", "edit_file", wish, "WRITE")
-    told = "<tool_use_error>PROTECTED_PATH: tests/test_dates.py is protected by the policy. Change the code instead.</tool_use_error>"
+    said = "PROTECTED_PATH: tests/test_dates.py is protected by the policy. Change the code instead."
+    told = f"<tool_use_error>{said}</tool_use_error>"
     writer.result("toolu_05", "edit_file", told, is_error=True, code="PROTECTED_PATH")
-    writer.say("Understood: the tests say what is right, and the function is wrong.\n\n- count in months\n- shorten the day", 6400)
-    writer.call("toolu_06", "edit_file", {"file_path": "almanac/dates.py", "old_string": "a", "new_string": "b"}, "WRITE")
+    writer.say(
+        "Understood: the tests say what is right, and the function is wrong.\n\n- count in months\n- shorten the day",
+        6400,
+    )
+    writer.call(
+        "toolu_06", "edit_file", {"file_path": "almanac/dates.py", "old_string": "a", "new_string": "b"}, "WRITE"
+    )
     writer.snapshot(1, "toolu_06")
-    writer.result("toolu_06", "edit_file", "Edited.", {"path": "almanac/dates.py", "created": False, "diff": DIFF, "additions": 3, "deletions": 2})
+    writer.result(
+        "toolu_06",
+        "edit_file",
+        "Edited.",
+        {"path": "almanac/dates.py", "created": False, "diff": DIFF, "additions": 3, "deletions": 2},
+    )
     writer.call("toolu_07", "list_directory", {"path": "."})
-    entries = [{"name": "almanac", "kind": "dir", "size": 0}, {"name": "README.md", "kind": "file", "size": 1204}]
+    entries = [{"name": "almanac", "kind": "folder", "size": 0}, {"name": "README.md", "kind": "file", "size": 1204}]
     writer.result("toolu_07", "list_directory", "almanac/\nREADME.md", {"path": ".", "entries": entries, "total": 2})
     writer.call("toolu_08", "glob", {"pattern": "**/*.py"})
-    writer.result("toolu_08", "glob", "almanac/dates.py", {"pattern": "**/*.py", "paths": ["almanac/dates.py", "tests/a b.py"], "total": 2})
+    writer.result(
+        "toolu_08",
+        "glob",
+        "almanac/dates.py",
+        {"pattern": "**/*.py", "paths": ["almanac/dates.py", "tests/a b.py"], "total": 2},
+    )
     writer.say("", 7000)
-    claim = {"summary": "`add_months` counts in months since year 0.", "modified_files": ["almanac/dates.py"], "risk_level": "low", "test_result": "all pass"}
+    claim = {
+        "summary": "`add_months` counts in months since year 0.",
+        "modified_files": ["almanac/dates.py"],
+        "risk_level": "low",
+        "test_result": "all pass",
+    }
     writer.call("toolu_09", "finish_task", claim, "FINISH")
     writer.result("toolu_09", "finish_task", "Noted.", claim)
 
@@ -138,11 +180,30 @@ def _review(writer: Writer) -> None:
     proof = {"command": "pytest -q", "exit_code": 0, "duration_ms": 9400, "output": "18 passed"}
     writer.put(Kind.PROOF, {"state": "green", "commands": [proof]})
     writer.say("I’ll try it with what `billing.py` really passes: a datetime.", 9800)
-    writer.call("toolu_10", "submit_review", {"verdict": "request_changes", "score": 6, "summary": "One thing breaks the callers."}, "FINISH")
+    writer.call(
+        "toolu_10",
+        "submit_review",
+        {"verdict": "request_changes", "score": 6, "summary": "One thing breaks the callers."},
+        "FINISH",
+    )
     writer.result("toolu_10", "submit_review", "Noted.", {"verdict": "request_changes"})
-    finding = {"severity": "major", "file": "almanac/dates.py", "line": 20, "message": "`date(…)` drops the time of day.", "suggestion": "Use `day.replace(…)`."}
+    finding = {
+        "severity": "major",
+        "file": "almanac/dates.py",
+        "line": 20,
+        "message": "`date(…)` drops the time of day.",
+        "suggestion": "Use `day.replace(…)`.",
+    }
     data = {"review_id": 1, "author": "", "by_human": False, "verdict": "request_changes", "score": 6, "snapshot": 1}
-    writer.put(Kind.REVIEW, data | {"summary": "The month arithmetic is right.", "findings": [finding], "unproven": ["Says “all pass”; no test ran after the last edit."]})
+    writer.put(
+        Kind.REVIEW,
+        data
+        | {
+            "summary": "The month arithmetic is right.",
+            "findings": [finding],
+            "unproven": ["Says “all pass”; no test ran after the last edit."],
+        },
+    )
 
 
 def _second_round(writer: Writer) -> None:
@@ -150,8 +211,20 @@ def _second_round(writer: Writer) -> None:
     writer.status("reviewing", "implementing")
     writer.put(Kind.CONTROL, {"verb": "steer", "by": "ben", "text": "Please cover leap years too."})
     writer.put(Kind.MESSAGE, {"text": "Please cover **leap years** too. <script>alert(1)</script>", "author": "ben"})
-    writer.put(Kind.ERROR, {"code": "overloaded", "message": "The model is overloaded; trying again in 8 s.", "detail": ""})
-    writer.put(Kind.COMMENT, {"comment_id": 1, "author": "ben", "path": "almanac/dates.py", "line": 20, "side": "new", "body": "Why not replace?"})
+    writer.put(
+        Kind.ERROR, {"code": "overloaded", "message": "The model is overloaded; trying again in 8 s.", "detail": ""}
+    )
+    writer.put(
+        Kind.COMMENT,
+        {
+            "comment_id": 1,
+            "author": "ben",
+            "path": "almanac/dates.py",
+            "line": 20,
+            "side": "new",
+            "body": "Why not replace?",
+        },
+    )
     writer.snapshot(2)
     writer.put(Kind.REVERT, {"author": "ben", "path": "README.md", "to": 0, "hunks": [], "snapshot": 2})
     writer.say("The reviewer is right: `date(…)` loses the hour. \u202eevil\u202c", 8800)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], what: str, limit_s: float = 60.0) -> T:
+def wait_for(condition: Callable[[], T | None], what: str, limit_s: float = 60.0) -> T:
     """Return what `condition` gives once it is true; fail with `what` was waited for after the limit."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
@@ -101,11 +101,15 @@ class Server:
 
     def api(self, method: str, path: str, **more: Any) -> Any:
         """Call the API as admin; return the JSON of a good answer."""
+        return self.answer(method, path, **more).json()
+
+    def answer(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Call the API as admin; return a good answer as it came."""
         answer = httpx.request(
             method, f"{self.url}/api/v1{path}", headers={"Authorization": f"Bearer {self.token}"}, timeout=60, **more
         )
         assert answer.status_code < 300, f"{method} {path}: {answer.status_code} {answer.text[:2000]}"
-        return answer.json()
+        return answer
 
     def add_repository(self, source: Path, name: str = "calc", **more: Any) -> int:
         """Add a source and wait until it is mirrored; return its id."""

@@ -53,7 +53,7 @@ def test_a_command_that_a_crash_cut_off_is_interrupted_and_never_run_again(serve
     server.wait_status(run, "awaiting_human")
     result = next(event["data"] for event in server.events(run) if event["kind"] == "tool_result")
     assert (result["code"], result["is_error"]) == ("INTERRUPTED", True)
-    assert server.api("GET", f"/runs/{run}/file?path=ran.txt")["text"] == "once\n"
+    assert server.answer("GET", f"/runs/{run}/file?path=ran.txt").text == "once\n"
 
 
 def test_a_stopped_server_gives_its_runs_back_and_the_next_start_goes_on(server: Server, source: Path) -> None:

@@ -49,3 +49,18 @@ def test_marks_stay_inside_the_elements_they_cross() -> None:
 
 def test_an_escaped_character_counts_as_one() -> None:
     assert highlight.marked(SafeString("a&lt;b"), ((1, 2),)) == 'a<mark class="w">&lt;</mark>b'
+
+
+def test_what_reorders_code_is_made_visible() -> None:
+    (line,) = highlight.lines("a.py", "ok = 1  # \u202e evil")
+    assert '<span class="odd" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in highlight.visible(line)
+
+
+def test_a_carriage_return_at_the_end_is_no_line_break_of_the_page() -> None:
+    (line, _) = highlight.lines("a.py", "# one\r\n")
+    assert highlight.visible(line) == '<span class="c"># one</span>'
+
+
+def test_joined_emoji_stay_as_they_are() -> None:
+    text = "\U0001f469\u200d\U0001f4bb"
+    assert highlight.visible(highlight.plain(text)) == text

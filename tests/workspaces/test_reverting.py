@@ -169,7 +169,7 @@ def test_a_file_that_became_a_folder_is_not_reverted_over_its_files(workspace: W
     (workspace.tree / "calc.py").mkdir()
     (workspace.tree / "calc.py" / "precious").write_text("x\n")
     taken(workspace)
-    with pytest.raises(snapshots.RevertError, match="calc.py/precious"):
+    with pytest.raises(snapshots.RevertError, match=r"calc\.py/precious"):
         snapshots.revert(workspace, "calc.py")
 
 
@@ -285,7 +285,7 @@ def test_put_back_over_a_folder_says_what_would_be_lost(workspace: Workspace) ->
     place.unlink()
     (place / "deep").mkdir(parents=True)
     (place / "deep" / "precious").write_text("x\n")
-    with pytest.raises(snapshots.PutBackError, match="calc.py/deep/precious"):
+    with pytest.raises(snapshots.PutBackError, match=r"calc\.py/deep/precious"):
         snapshots.put_back(workspace, "calc.py")
     (place / "deep" / "precious").unlink()
     snapshots.put_back(workspace, "calc.py")

@@ -22,9 +22,20 @@ def test_a_long_line_is_left_alone() -> None:
     assert words.changed("a" * 501, "b") == ((), ())
 
 
-def test_removed_and_added_lines_pair_up_in_order() -> None:
-    assert words.pairs(" --+++ -+") == [(1, 3), (2, 4), (7, 8)]
+def lines(*rows: str) -> list[tuple[str, str]]:
+    return [(row[0], row[1:]) for row in rows]
+
+
+def test_as_many_removed_as_added_lines_pair_up_in_order() -> None:
+    assert words.pairs(lines(" x", "-a", "-b", "+c", "+d", " y", "-e", "+f")) == [(1, 3), (2, 4), (6, 7)]
+
+
+def test_of_more_lines_the_one_most_alike_is_taken() -> None:
+    hunk = lines(
+        "-    return day.replace(month=month)", "+    last = days(year)", "+    return day.replace(month=last)"
+    )
+    assert words.pairs(hunk) == [(0, 2)]
 
 
 def test_an_added_line_alone_has_no_pair() -> None:
-    assert words.pairs(" + ") == []
+    assert words.pairs(lines(" a", "+b", " c")) == []

@@ -60,7 +60,7 @@ def confined(
     held.callback(os.close, reading)
     descriptors = _Descriptors(held)
     status = descriptors.keep(writing)
-    line = [*NAMESPACES, *_system(wall, place.uid, notes), *_kernel(limits)]
+    line = [*NAMESPACES, *_system(wall), *_kernel(limits), *_toolchains(place.uid, notes)]
     line += ["--bind", str(place.home), environment.HOME]
     line += layers.tree_mounts(place, held, overlay=wall.overlay, notes=notes)
     line += layers.made_mounts(place, held, overlay=wall.overlay, notes=notes)
@@ -125,8 +125,8 @@ class _Descriptors:
             os.close(self._open.pop())
 
 
-def _system(wall: Wall, uid: int | None, notes: list[str]) -> list[str]:
-    """Return the mounts of the system and of the operator's toolchains, all read-only."""
+def _system(wall: Wall) -> list[str]:
+    """Return the mounts of the system, all read-only."""
     line = ["--ro-bind", "/usr", "/usr", "--ro-bind", str(wall.etc), "/etc"]
     for name in SYSTEM_FOLDERS:
         path = Path("/") / name
@@ -134,6 +134,12 @@ def _system(wall: Wall, uid: int | None, notes: list[str]) -> list[str]:
             line += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
+    return line
+
+
+def _toolchains(uid: int | None, notes: list[str]) -> list[str]:
+    """Return the mounts of the operator's folders, read-only; after /tmp, which may hold one."""
+    line: list[str] = []
     for path in settings.SAKURA_TOOLCHAINS:
         reason = toolchain_fault(path, uid)
         if reason:

@@ -1,20 +1,24 @@
 """How the tree, and what set-up made, are mounted: directly, read-only, or with a layer that takes the writes."""
 
+import errno
 import fcntl
 import json
 import os
 import secrets
-import shutil
-from contextlib import ExitStack
+import subprocess
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from workspaces.sandbox import environment
 from workspaces.sandbox.identity import own, own_folder
 from workspaces.sandbox.place import Place, Tree
+from workspaces.sandbox.removal import remove
 
 MADE = "made.json"
 MAX_FOLDERS = 40
+COPY_S = 600
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,18 @@ def tree_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str
 
 
 def _copied(place: Place, held: ExitStack) -> Path:
+    """Return a copy of the tree, made with the rights of the command's user: the tree may change under our hands."""
     scratch = own_folder() / f"copy-{secrets.token_hex(8)}"
     scratch.mkdir(mode=0o711)
-    held.callback(shutil.rmtree, scratch, ignore_errors=True)
-    shutil.copytree(place.tree, scratch / "tree", symlinks=True, ignore_dangling_symlinks=True)
-    own(scratch / "tree", place.uid)
+    held.callback(remove, scratch)
+    own(scratch, place.uid)
+    uid = place.uid
+    who: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+    words = ["cp", "-a", "--reflink=auto", "--", str(place.tree), str(scratch / "tree")]
+    done = subprocess.run(words, capture_output=True, timeout=COPY_S, check=False, **who)
+    if done.returncode != 0:
+        said = done.stderr[-500:].decode("utf-8", "replace").strip()
+        raise OSError(errno.EIO, f"The tree can't be copied: {said}")
     return scratch / "tree"
 
 
@@ -74,9 +85,8 @@ def made_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str
             elif source.is_file() or not overlay:
                 mounts += ["--ro-bind", str(source), f"{inside}/{name}"]
             else:
-                mounts += _layered(
-                    source, f"{inside}/{name}", upper and upper / part / name.replace("/", "%"), place.uid
-                )
+                layer = upper and upper / part / name.replace("/", "%")
+                mounts += _layered(source, f"{inside}/{name}", layer, place.uid, held)
     return mounts
 
 
@@ -95,14 +105,21 @@ def _upper(place: Place, held: ExitStack, notes: list[str]) -> Path | None:
     return upper
 
 
-def _layered(source: Path, inside: str, upper: Path | None, uid: int | None) -> list[str]:
+def _layered(source: Path, inside: str, upper: Path | None, uid: int | None, held: ExitStack) -> list[str]:
     if upper is None:
         return ["--overlay-src", str(source), "--tmp-overlay", inside]
     for name in ("upper", "work"):
         (upper / name).mkdir(parents=True, exist_ok=True)
         if uid is not None:
             os.chown(upper / name, uid, uid)
+    held.callback(_clear, upper / "work")
     return ["--overlay-src", str(source), "--overlay", str(upper / "upper"), str(upper / "work"), inside]
+
+
+def _clear(work: Path) -> None:
+    """Remove the closed, empty folder that the kernel leaves, so that the run's folder can be removed like others."""
+    with suppress(OSError):  # the kernel made none, or has it still; it makes do with an old one
+        (work / "work").rmdir()
 
 
 def _mount_point(root: Path, name: PurePosixPath, uid: int | None, *, is_file: bool) -> bool:

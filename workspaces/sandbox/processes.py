@@ -13,12 +13,16 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def start_time(pid: int) -> int | None:
-    """Return when the process started, in clock ticks since boot (field 22 of proc_pid_stat(5)); None if it is gone."""
+    """Return when the process started, in clock ticks since boot (field 22 of proc_pid_stat(5)).
+
+    None if it is gone, or dead and only not yet waited for by its parent.
+    """
     try:
         text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return int(text.rpartition(")")[2].split()[19])
+    state, *fields = text.rpartition(")")[2].split()
+    return None if state in {"Z", "X"} else int(fields[18])
 
 
 def open_pidfd(pid: int) -> int | None:

@@ -26,6 +26,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
     "mount_setattr": (442, 442),
     "open_tree_attr": (467, 467),
     "open_by_handle_at": (304, 265),
+    "pidfd_getfd": (438, 438),
     # wide attack surface that no build needs
     "bpf": (321, 280),
     "perf_event_open": (298, 241),

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -78,6 +78,7 @@ class _Command:
     def __init__(self, launch: Launch, limits: Limits, output: IO[bytes], ears: Ears, held: ExitStack) -> None:
         self.launch, self.limits, self.output, self.ears, self.held = launch, limits, output, ears, held
         self.ending: Ending | None = None
+        self.exited = False  # by itself, before it was ended
         self.exit_code: int | None = None
         self.total = 0
         self.status = b""
@@ -87,38 +88,41 @@ class _Command:
         self.next_look = self.began + min(LOOK_S, limits.timeout_s)
         self.selector = held.enter_context(selectors.DefaultSelector())
         self.listening: set[int] = set()
-        self.child = held.enter_context(_start(launch))
-        held.callback(self.end_all)
+        self.child = _start(launch)
         launch.release()
         assert self.child.stdout is not None
+        held.callback(self.child.stdout.close)
         self.pipe = self.child.stdout.fileno()
         self.handle = os.pidfd_open(self.child.pid)
         held.callback(os.close, self.handle)
 
     def wait(self) -> Ended:
+        try:
+            self._listen_to_start()
+            while self.ending is None:
+                self._turn(self.next_look)
+                if self.ending is None and time.monotonic() >= self.next_look:
+                    self._look()
+        finally:
+            self.end_all()
+        self._rest()
+        return self._ended(self.ending)
+
+    def _listen_to_start(self) -> None:
         self._listen(self.pipe, self._read_output)
         self._listen(self.handle, self._exited)
         if self.launch.status is None:
             self._started(self.child.pid)
         else:
             self._listen(self.launch.status, self._read_status)
-        while self.ending is None:
-            self._turn(self.next_look)
-            if self.ending is None and time.monotonic() >= self.next_look:
-                self._look()
-        self.end_all()
-        self._rest()
-        return self._ended(self.ending)
 
     def _ended(self, ending: Ending) -> Ended:
-        code = self.child.returncode
-        if ending is Ending.EXIT and self.exit_code is None:
+        code, ran = self.child.returncode, True
+        if self.exited and self.exit_code is None:
             self.exit_code = 128 - code if code < 0 else code
             ran = self.launch.status is None or code != BWRAP_FAILED
-        else:
-            ran = True
         duration_ms = round((time.monotonic() - self.began) * 1000)
-        return Ended(ending, self.exit_code, duration_ms, self.total, ran)
+        return Ended(ending, self.exit_code if self.exited else None, duration_ms, self.total, ran)
 
     def _listen(self, descriptor: int, heard: Callable[[], None]) -> None:
         os.set_blocking(descriptor, False)
@@ -198,7 +202,8 @@ class _Command:
         self._unlisten(self.handle)
         if self.launch.status in self.listening:
             self._read_status()
-        self.ending = self.ending or Ending.EXIT
+        if self.ending is None:
+            self.ending, self.exited = Ending.EXIT, True
 
     def end_all(self) -> None:
         """Kill whatever the command started and wait until it is gone; calling again does no harm."""
@@ -209,7 +214,8 @@ class _Command:
         if self.init_handle is not None and self.launch.status is not None:
             processes.kill_and_wait(self.init_handle, GONE_S)
         processes.kill_group(self.child.pid)
-        self.child.wait(timeout=GONE_S)
+        with suppress(subprocess.TimeoutExpired):  # stuck in the kernel; it dies as soon as that lets go
+            self.child.wait(timeout=GONE_S)
         if self.launch.marker:
             processes.kill_marked(self.launch.marker)
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from agents import worker
+from agents.providers.models import all_models
 
 
 class ProcessWorker(worker.AgentWorker):
@@ -39,4 +40,5 @@ class Command(runworker.Command):  # type: ignore[misc] # channels has no types
             raise CommandError(
                 "runworker needs PostgreSQL: set DATABASE_URL, or run all in one process by manage.py serve."
             )
+        all_models()  # a fault in SAKURA_MODELS is loud now, and not at the first launch
         super().handle(*args, **options)

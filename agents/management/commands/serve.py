@@ -16,6 +16,7 @@ from twisted.internet import reactor  # isort: skip
 from agents import consumers, worker
 from agents.management.people import administrator
 from agents.models import LoginLink
+from agents.providers.models import all_models
 from workspaces import sandbox
 
 
@@ -32,6 +33,7 @@ class Command(BaseCommand):
                 "serve is the one-process mode, and REDIS_URL is set. Unset it, "
                 "or start `daphne sakura_web.asgi:application` and `manage.py runworker agents`."
             )
+        all_models()  # a fault in SAKURA_MODELS is loud now, and not at the first launch
         listening = _listen(host, port)
         Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
@@ -108,4 +110,4 @@ def _endpoint(listening: socket.socket) -> str:
 async def _stop() -> None:
     await consumers.close_all()
     await worker.stop()
-    reactor.stop()  # type: ignore[attr-defined] # the installed reactor, not the module
+    reactor.stop()  # type: ignore[misc] # the installed reactor, not the module

@@ -76,7 +76,7 @@ def test_an_output_is_read_piece_by_piece(viewer: Caller, run: Run) -> None:
     run.place.outputs.mkdir(parents=True)
     (run.place.outputs / "call-1.txt").write_bytes(b"0123456789")
     answer = viewer.get(f"/runs/{run.pk}/outputs/call-1.txt", offset=3, limit=4)
-    assert (answer.content, answer["X-Size"]) == (b"3456", "10")
+    assert (answer.content, answer["X-Output-Size"]) == (b"3456", "10")
 
 
 @pytest.mark.parametrize("ref", ["..", "%2e%2e%2fsecret", "..%2Fsecret", "a%00b", "link", "sub", ".hidden", "nothing"])
@@ -120,3 +120,11 @@ def test_a_failed_run_is_retried(operator: Caller, run: Run) -> None:
 def test_what_a_run_cannot_do_now_is_a_conflict(operator: Caller, run: Run) -> None:
     for verb in ("resume", "retry"):
         assert operator.post(f"/runs/{run.pk}/{verb}").status_code == 409
+
+
+@pytest.mark.parametrize(("snapshot", "state"), [(1, "green"), (2, "stale")])
+def test_a_proof_is_stale_once_the_tree_has_changed(viewer: Caller, run: Run, snapshot: int, state: str) -> None:
+    commands = [{"command": "pytest", "exit_code": 0}]
+    events.append(run.pk, Fact(Kind.PROOF, {"state": "green", "commands": commands, "snapshot": 1}))
+    Run.objects.filter(pk=run.pk).update(snapshot=snapshot)
+    assert viewer.get(f"/runs/{run.pk}").json()["proof"] == {"state": state, "commands": commands}

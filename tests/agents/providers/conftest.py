@@ -142,7 +142,7 @@ def loopback() -> Iterator[Loopback]:
     server.daemon_threads = True
     given = Loopback(lambda handler: refuse(handler, 500, {}), f"http://127.0.0.1:{server.server_port}")
     cast(Any, server).loopback = given
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield given
     server.shutdown()

@@ -127,7 +127,7 @@ def test_chaos_ends_in_a_sentence_and_may_be_tried_again(provider: Provider, moc
     with pytest.raises(ProviderError) as caught:
         ask(provider, request("read the notes"))
     assert caught.value.retryable
-    assert caught.value.sentence.endswith((".", "!", "}")) or "It says" in caught.value.sentence
+    assert "127.0.0.1" in caught.value.sentence
 
 
 def test_the_mock_understands_the_whole_conversation(provider: Provider, mock: Mock) -> None:
@@ -201,11 +201,10 @@ def test_the_makers_types_do_refuse_a_result_without_its_call(maker: str) -> Non
         )
 
 
+@pytest.mark.parametrize("maker", ["anthropic"])
 def test_the_cache_is_marked_at_tools_system_and_the_last_two_user_messages(
     provider: Provider, maker: str, loopback: Loopback
 ) -> None:
-    if maker == "openai":
-        pytest.skip("It caches by itself.")
     body = sent_by(maker, loopback, request(*hard_turns(provider)))
     marked = [block for message in body["messages"] for block in message["content"] if "cache_control" in block]
     assert body["tools"][-1]["cache_control"] == body["system"][-1]["cache_control"] == {"type": "ephemeral"}
@@ -214,11 +213,10 @@ def test_the_cache_is_marked_at_tools_system_and_the_last_two_user_messages(
     assert marked[1] is body["messages"][-1]["content"][-1]
 
 
+@pytest.mark.parametrize("maker", ["anthropic"])
 def test_anthropic_gets_alternating_roles_and_its_own_blocks_verbatim(
     provider: Provider, maker: str, loopback: Loopback
 ) -> None:
-    if maker == "openai":
-        pytest.skip("It takes any order.")
     turns = hard_turns(provider)
     body = sent_by(maker, loopback, request(*turns))
     assert [message["role"] for message in body["messages"]] == ["user", "assistant"] * 2 + ["user"]
@@ -234,11 +232,10 @@ def test_thinking_is_not_replayed_to_another_model(provider: Provider, maker: st
     assert "call_three" in str(body["messages"])
 
 
+@pytest.mark.parametrize("maker", ["openai"])
 def test_openai_reasoning_goes_back_only_where_the_server_wants_it(
     provider: Provider, maker: str, loopback: Loopback
 ) -> None:
-    if maker == "anthropic":
-        pytest.skip("It gets its blocks back.")
     turns = hard_turns(provider)
     assert "Let me think." not in str(sent_by(maker, loopback, request(*turns)))
     assert "Let me think." in str(sent_by(maker, loopback, request(*turns), replay_reasoning=True))

@@ -37,7 +37,7 @@ class Bench:
     workspace: Workspace
     agent: str = "implementer"
     policy: Policy = field(default_factory=Policy)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     mode: sandbox.Tree = sandbox.Tree.WRITE
 
     def __post_init__(self) -> None:

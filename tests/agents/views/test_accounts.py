@@ -31,14 +31,14 @@ def test_every_page_asks_for_a_login_first(client: Client) -> None:
 
 
 def test_the_right_password_lets_in_and_goes_on_to_the_wanted_page(client: Client, owner: User) -> None:
-    answer = client.post(
-        reverse("login"), {"username": "owner", "password": PASSWORD, "next": reverse("repositories")}
-    )
+    answer = client.post(reverse("login"), {"username": "owner", "password": PASSWORD, "next": reverse("repositories")})
     assert answer["Location"] == reverse("repositories")
     assert is_in(client)
 
 
-@pytest.mark.parametrize("wanted", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil.example"])
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil.example"]
+)
 def test_a_wanted_page_elsewhere_is_not_gone_to(client: Client, owner: User, wanted: str) -> None:
     answer = client.post(reverse("login"), {"username": "owner", "password": PASSWORD, "next": wanted})
     assert answer["Location"] == reverse("board")

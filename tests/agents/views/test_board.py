@@ -101,14 +101,26 @@ def test_a_task_stands_where_its_most_urgent_run_stands(make: Make, page_of: Cal
 
 def test_a_row_says_what_its_agent_does_now(make: Make, page_of: Callable[..., Page]) -> None:
     run = make("Mend add", Status.IMPLEMENTING)
-    call = {"call_id": "c1", "tool": "run_command", "input": {"command": "pytest -q"}, "resolved": {}, "effect": "EXECUTE"}
+    call = {
+        "call_id": "c1",
+        "tool": "run_command",
+        "input": {"command": "pytest -q"},
+        "resolved": {},
+        "effect": "EXECUTE",
+    }
     events.append(run.pk, Fact(Kind.TOOL_CALL, call, call_id="c1", step=1))
     assert "Running pytest -q" in page_of().one("div", class_="now").words
 
 
 def test_a_row_that_waits_shows_the_reviewers_verdict(make: Make, page_of: Callable[..., Page]) -> None:
     run = make("Mend add", Status.AWAITING_HUMAN)
-    review = {"verdict": "approve", "score": 8, "summary": "Small and well tested.", "by_human": False, "author": "reviewer"}
+    review = {
+        "verdict": "approve",
+        "score": 8,
+        "summary": "Small and well tested.",
+        "by_human": False,
+        "author": "reviewer",
+    }
     events.append(run.pk, Fact(Kind.REVIEW, review))
     words = page_of().one("div", class_="now").words
     assert "Reviewer: approve, 8 of 10." in words
@@ -244,5 +256,7 @@ def test_a_viewer_sees_the_board_without_actions(make: Make, client: Client) -> 
 
 
 def test_tasks_without_runs_are_left_out(plain_repository: Repository, page_of: Callable[..., Page]) -> None:
-    Task.objects.create(repository=plain_repository, title="No run", prompt="x", base_name="main", base_commit="a" * 40, model="m")
+    Task.objects.create(
+        repository=plain_repository, title="No run", prompt="x", base_name="main", base_commit="a" * 40, model="m"
+    )
     assert titles(page_of()) == []

@@ -85,7 +85,7 @@ def test_the_queries_do_not_grow_with_files_and_steps(reader: Client, repository
     counts = []
     for made in (small, large):
         page(reader, made.run)
-        with CaptureQueriesContext(connection, ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             page(reader, made.run)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 22, [query["sql"][:160] for query in queries]
@@ -99,7 +99,14 @@ def test_kinds_of_changes_are_told_in_words(reader: Client, repository: Reposito
     (tree / "link").symlink_to("sums.py")
     made.call("run_command", files={"logo.bin": b"\0\1\2" * 100, "empty.txt": "", "tests/test_calc.py": None})
     html = said(page(reader, made.run))
-    for words in ("calc.py → sums.py", "now executable", "a symbolic link", "A binary file", "An empty file", "deleted:"):
+    for words in (
+        "calc.py → sums.py",
+        "now executable",
+        "a symbolic link",
+        "A binary file",
+        "An empty file",
+        "deleted:",
+    ):
         assert words in html
 
 
@@ -183,7 +190,16 @@ def test_a_test_run_before_the_last_edit_proves_nothing(reader: Client, done: Sc
     done.call("run_command", {"command": "pytest", "exit_code": 0})
     done.call("edit_file", files={"calc.py": FIXED + "\n"})
     done.finish(test_result="pass")
-    assert "but files changed after it" in said(page(reader, done.run))
+    assert "but an agent changed files after it" in said(page(reader, done.run))
+
+
+def test_what_a_human_put_back_is_not_held_against_the_agent(reader: Client, done: Scene) -> None:
+    done.call("run_command", {"command": "pytest", "exit_code": 0})
+    done.finish(modified_files=["calc.py", "NOTES.md"], test_result="pass")
+    reader.post(reverse("revert", args=[done.run.pk]), {"path": "NOTES.md"})
+    html = said(page(reader, done.run))
+    assert "named but not changed" not in html
+    assert "but a human put files back after it" in html
 
 
 def test_a_failed_test_run_contradicts_the_claim(reader: Client, done: Scene) -> None:
@@ -204,7 +220,7 @@ def test_an_exit_code_behind_a_pipe_proves_nothing(reader: Client, done: Scene) 
 def test_a_comment_stands_at_its_line(reader: Client, done: Scene, teammate: User) -> None:
     review.comment(done.run, teammate, path="calc.py", line=2, side="new", body="Why **this**?")
     html = page(reader, done.run)
-    row, after = html.split('-n2">', 1)[1].split("</tr>", 1)
+    after = html.split('-n2">', 1)[1].split("</tr>", 1)[1]
     assert 'class="notes"' in after[:40]
     assert "<strong>this</strong>" in after[:1500]
 
@@ -239,7 +255,7 @@ def test_a_remark_on_the_whole_is_shown_above_the_files(reader: Client, done: Sc
 
 def test_the_comment_form_works_on_a_page_of_its_own(reader: Client, done: Scene) -> None:
     url = reverse("comment", args=[done.run.pk])
-    html = reader.get(url, {"path": "calc.py", "line": 2, "side": "new"}).content.decode()
+    html = reader.get(url, {"path": "calc.py", "line": "2", "side": "new"}).content.decode()
     assert 'name="line" inputmode="numeric" value="2"' in html
     answer = reader.post(url, {"path": "calc.py", "line": "2", "side": "new", "body": "Why?"})
     assert answer.status_code == 302
@@ -279,7 +295,7 @@ def test_after_a_revert_the_page_offers_to_undo_it(reader: Client, done: Scene) 
     url = reverse("revert", args=[done.run.pk])
     assert reader.post(url, {"path": "calc.py"}).status_code == 302
     html = page(reader, done.run)
-    assert "calc.py is back to the baseline . You reverted it" in said(html)
+    assert "calc.py is back to the baseline. You reverted it" in said(html)
     undo = re.search(r'name="to" value="(\d+)"', html.split('id="undo"', 1)[1])
     assert undo is not None
     reader.post(url, {"path": "calc.py", "to": undo[1]})
@@ -336,11 +352,21 @@ def test_an_empty_request_for_changes_is_an_error_by_its_field(reader: Client, d
 
 def test_who_decides_second_keeps_their_text(reader: Client, done: Scene, owner: User) -> None:
     review.decide(done.run, owner, "request_changes", "Mine first.")
-    answer = reader.post(reverse("decide", args=[done.run.pk]), {"verdict": "request_changes", "summary": "My own words"})
+    answer = reader.post(
+        reverse("decide", args=[done.run.pk]), {"verdict": "request_changes", "summary": "My own words"}
+    )
     html = answer.content.decode()
     assert answer.status_code == 409
     assert "owner asked for changes at" in html
     assert "My own words" in html
+
+
+def test_who_comes_after_an_approval_keeps_their_text_too(reader: Client, done: Scene, owner: User) -> None:
+    review.decide(done.run, owner, "approve", "")
+    answer = reader.post(reverse("decide", args=[done.run.pk]), {"verdict": "reject", "summary": "My own words"})
+    assert answer.status_code == 409
+    assert "Someone was faster." in answer.content.decode()
+    assert "My own words" in answer.content.decode()
 
 
 def test_a_disabled_action_says_why(client: Client, done: Scene) -> None:

@@ -12,7 +12,7 @@ from tests.agents.transcripts import Writer, make_run, write_transcript
 
 pytestmark = pytest.mark.django_db
 
-SCRIPT = {"HTTP_ACCEPT": "application/json"}
+SCRIPT = {"Accept": "application/json"}
 
 
 def person(name: str, *roles: Role) -> User:
@@ -169,7 +169,7 @@ def test_a_refused_message_comes_back_with_its_text(operator: Client, run: Run) 
 
 def test_a_script_hears_of_a_refusal_as_json(operator: Client, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(status=Status.APPROVED)
-    answer = operator.post(url("run_cancel", run), **SCRIPT)
+    answer = operator.post(url("run_cancel", run), headers=SCRIPT)
     assert answer.status_code == 409
     assert answer.json()["error"]["code"] == "ENDED"
 
@@ -185,7 +185,7 @@ def test_a_script_hears_of_a_refusal_as_json(operator: Client, run: Run) -> None
 )
 def test_each_action_moves_the_run(operator: Client, run: Run, name: str, status: Status, then: Status) -> None:
     Run.objects.filter(pk=run.pk).update(status=status)
-    assert operator.post(url(name, run), **SCRIPT).status_code == 204
+    assert operator.post(url(name, run), headers=SCRIPT).status_code == 204
     run.refresh_from_db()
     assert run.status == then
 

@@ -119,7 +119,7 @@ def test_a_call_that_the_filter_can_not_look_into_does_not_exist(run: Runner, nu
 
 @pytest.mark.parametrize("family", [17, 38, 40], ids=["packet", "crypto", "machine sockets"])
 def test_only_ordinary_sockets_can_be_made(run: Runner, family: int) -> None:
-    run(f"python3 -c \"import socket; socket.socket({family}, socket.SOCK_STREAM)\"")
+    run(f'python3 -c "import socket; socket.socket({family}, socket.SOCK_STREAM)"')
     assert "Address family not supported" in run.output
 
 
@@ -131,7 +131,7 @@ def test_characters_can_not_be_pushed_into_a_terminal(run: Runner) -> None:
 
 def test_settings_of_the_kernel_can_not_be_written(run: Runner) -> None:
     path = "/proc/sys/kernel/core_pattern"
-    assert run(f"value=$(cat {path}); echo \"$value\" > {path}").exit_code == 1
+    assert run(f'value=$(cat {path}); echo "$value" > {path}').exit_code == 1
 
 
 def test_there_is_nothing_to_gain_from_set_user_id_programs(run: Runner) -> None:

@@ -1,0 +1,144 @@
+"""run_command: what a model is told of a command in the real sandbox."""
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from agents.models import Policy
+from tests.agents.tools.bench import Bench
+from workspaces import sandbox, snapshots, terminal
+from workspaces.models import Snapshot
+
+pytestmark = pytest.mark.django_db
+
+
+def test_output_and_exit_code_are_told(bench: Bench) -> None:
+    result = bench.call("run_command", command="echo out; echo err >&2; exit 3")
+    assert (result.is_error, result.content) == (False, "out\nerr\nExit code 3")
+    assert (result.data["exit_code"], result.data["ending"]) == (3, "exit")
+    assert result.data["applied"]["level"] == sandbox.probe().level
+    assert bench.journal.processes
+
+
+def test_passing_output_is_pushed_with_its_colours(bench: Bench) -> None:
+    bench.call("run_command", command=r"printf '\033[31mred\033[0m caf\351\n'")
+    assert "".join(bench.printed) == "\x1b[31mred\x1b[0m caf\ufffd\n"
+
+
+def test_a_command_that_may_write_leads_to_a_full_scan(bench: Bench) -> None:
+    assert bench.call("run_command", command="echo x > made.txt").touched is None
+    assert Snapshot.objects.latest("number").files[0]["path"] == "made.txt"
+
+
+def test_a_reviewers_command_leaves_nothing(bench: Bench) -> None:
+    reviewer = Bench(bench.workspace, agent="reviewer", mode=sandbox.Tree.OVERLAY)
+    result = reviewer.call("run_command", command="echo x > made.txt && cat made.txt")
+    assert (result.content, result.touched) == ("x\nExit code 0", ())
+    assert not (bench.tree / "made.txt").exists()
+
+
+def test_a_timeout_is_an_error_with_what_was_printed(bench: Bench) -> None:
+    result = bench.call("run_command", command="echo before; sleep 60", timeout_ms=500)
+    assert (result.code, result.data["ending"]) == ("TIMEOUT", "timeout")
+    assert "after 500 ms" in result.content
+    assert result.content.endswith("before")
+
+
+def test_a_cancel_ends_the_command(bench: Bench) -> None:
+    threading.Timer(0.5, bench.cancelled.set).start()
+    started = time.monotonic()
+    result = bench.call("run_command", command="echo before; sleep 60")
+    assert result.code == "CANCELLED"
+    assert time.monotonic() - started < 10
+
+
+def test_a_signal_is_named(bench: Bench) -> None:
+    content = bench.call("run_command", command="kill -9 $$").content
+    assert "Exit code 137 (ended by SIGKILL)" in content
+
+
+def test_a_missing_program_says_how_to_get_it(bench: Bench) -> None:
+    content = bench.call("run_command", command="no-such-program --version").content
+    assert "no-such-program: not installed here" in content
+    assert "set-up command" in content
+
+
+def test_long_output_keeps_both_ends_and_the_whole_is_stored(bench: Bench) -> None:
+    result = bench.call("run_command", command="echo HEAD; seq 1 300000; echo TAIL")
+    assert result.content.startswith("HEAD\n")
+    assert result.content.endswith("TAIL\nExit code 0")
+    assert "left out here" in result.content
+    assert len(result.content) < 31_000
+    assert (bench.workspace.outputs / result.output_ref).read_bytes().count(b"\n") == 300_002
+
+
+def test_short_output_is_not_stored(bench: Bench) -> None:
+    result = bench.call("run_command", command="echo x")
+    assert (result.output_ref, list(bench.workspace.outputs.iterdir())) == ("", [])
+
+
+def test_too_much_output_names_the_limit(bench: Bench) -> None:
+    bench.limits = replace(bench.limits, command_output_bytes=200_000)
+    result = bench.call("run_command", command="yes")
+    assert (result.is_error, result.data["ending"]) == (False, "output_limit")
+    assert "printed more than 200000 bytes" in result.content
+
+
+def test_a_blocked_command_names_its_rule(bench: Bench) -> None:
+    bench.policy = Policy(blocklist=["run_command(git push *)", "make deploy"])
+    for command in ("git push origin main", "make   deploy now"):
+        assert bench.call("run_command", command=command).code == "BLOCKED_COMMAND"
+    assert not bench.call("run_command", command="echo git push").is_error
+
+
+def test_no_sandbox_is_told_and_nothing_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = sandbox.Outcome(sandbox.Ending.UNAVAILABLE, None, 0, 0, why="/srv/data is out of reach.")
+    monkeypatch.setattr(sandbox, "run_command", lambda *_, **__: outcome)
+    result = bench.call("run_command", command="true")
+    assert (result.code, result.data["why"]) == ("SANDBOX_UNAVAILABLE", "/srv/data is out of reach.")
+    assert "/srv" not in result.content
+
+
+def test_changes_are_against_the_baseline_whatever_was_committed(bench: Bench) -> None:
+    bench.call("run_command", command="echo new > new.txt && rm README.md && git add -A && git commit -qm x")
+    result = bench.call("check_changes")
+    assert {file["path"]: file["status"] for file in result.data["files"]} == {
+        "README.md": "deleted",
+        "new.txt": "added",
+    }
+    full = bench.call("check_changes", mode="full", paths=["new.txt"])
+    assert "+new" in full.content
+    assert "README" not in full.content
+    assert "Nothing is changed" in bench.call("check_changes", paths=["tests"]).content
+
+
+def test_full_changes_are_bounded(bench: Bench) -> None:
+    for number in range(4):
+        bench.write(f"big{number}.txt", "".join(f"line {n}\n" for n in range(5000)))
+    snapshots.take(bench.workspace, call_id="x", step=1, paths=None)
+    content = bench.call("check_changes", mode="full").content
+    assert len(content) < 18_000
+    assert all(f"--- big{number}.txt" in content for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("\x1b[1;31mfail\x1b[0m\n", "fail\n"),
+        (" 10%\r 55%\r100%\n", "100%\n"),
+        ("long line\rshort\n", "shortline\n"),
+        ("downloading\r\x1b[Kdone\n", "done\n"),
+        ("downloading\x1b[2K\rdone\n", "done\n"),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("abc\b\bX\n", "aXc\n"),
+        ("\x1b]0;title\x07text\n", "text\n"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\n", "link\n"),
+        ("broken \x1b", "broken"),
+        ("nul \0 stays", "nul \0 stays"),
+    ],
+)
+def test_a_terminal_shows_what_is_left_in_the_end(printed: str, shown: str) -> None:
+    assert terminal.plain(printed) == shown

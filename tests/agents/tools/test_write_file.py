@@ -1,0 +1,110 @@
+"""write_file: new files, whole replacements, and what is refused."""
+
+import os
+
+import pytest
+
+from agents.models import Policy
+from tests.agents.tools.bench import Bench, sha256
+from workspaces.models import Baseline, Snapshot
+
+pytestmark = pytest.mark.django_db
+KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
+
+
+def test_a_new_file_is_created_with_its_folders(bench: Bench) -> None:
+    result = bench.call("write_file", file_path="a/b.txt", content="one\ntwo\n")
+    assert result.content == "a/b.txt created (2 lines)."
+    assert result.touched == ("a/b.txt",)
+    assert (result.data["created"], result.data["additions"], result.data["deletions"]) == (True, 2, 0)
+    assert (bench.tree / "a/b.txt").read_bytes() == b"one\ntwo\n"
+    assert (bench.tree / "a").stat().st_uid == bench.tree.stat().st_uid
+
+
+def test_the_journal_hears_of_a_write_before_the_bytes_change(bench: Bench) -> None:
+    bench.write("a", "old")
+    bench.call("read_file", file_path="a")
+    bench.call("write_file", file_path="a", content="new")
+    bench.call("write_file", file_path="b", content="made")
+    assert bench.journal.writes == [("a", sha256(b"old"), sha256(b"new")), ("b", "", sha256(b"made"))]
+
+
+def test_a_file_is_replaced_after_a_whole_read_only(bench: Bench) -> None:
+    assert bench.call("write_file", file_path="calc.py", content="x").code == "NOT_READ"
+    bench.call("read_file", file_path="calc.py", offset=1, limit=1)
+    assert bench.call("write_file", file_path="calc.py", content="x").code == "PARTIALLY_READ"
+    bench.call("read_file", file_path="calc.py")
+    assert bench.call("write_file", file_path="calc.py", content="x").content == "calc.py updated (1 line)."
+
+
+def test_a_file_that_changed_since_is_left_alone(bench: Bench) -> None:
+    bench.call("read_file", file_path="calc.py")
+    bench.write("calc.py", "theirs\n")
+    assert bench.call("write_file", file_path="calc.py", content="x").code == "STALE"
+    assert (bench.tree / "calc.py").read_text() == "theirs\n"
+
+
+def test_what_was_read_is_still_known_after_a_restart(bench: Bench) -> None:
+    bench.call("read_file", file_path="calc.py")
+    assert not bench.restarted().call("write_file", file_path="calc.py", content="x").is_error
+
+
+def test_the_encoding_and_its_mark_are_kept(bench: Bench) -> None:
+    bench.write("a", "\ufeffold\r\n".encode("utf-16-le"))
+    bench.call("read_file", file_path="a")
+    bench.call("write_file", file_path="a", content="größer\n")
+    assert (bench.tree / "a").read_bytes() == "\ufeffgrößer\n".encode("utf-16-le")
+
+
+def test_equal_content_is_not_written(bench: Bench) -> None:
+    bench.write("a", "same")
+    bench.call("read_file", file_path="a")
+    result = bench.call("write_file", file_path="a", content="same")
+    assert (result.is_error, result.touched, bench.journal.writes) == (False, (), [])
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".sakura/SAKURA.md", ".vscode/tasks.json", "sub/.envrc"])
+def test_protected_paths_are_refused_with_their_rule(bench: Bench, path: str) -> None:
+    result = bench.call("write_file", file_path=path, content="x")
+    assert (result.code, "rule `" in result.content) == ("PROTECTED_PATH", True)
+    assert not (bench.tree / path).exists()
+
+
+def test_a_link_to_a_protected_path_is_refused(bench: Bench) -> None:
+    (bench.tree / "link").symlink_to(".husky")
+    assert bench.call("write_file", file_path="link/pre-commit", content="x").code == "PROTECTED_PATH"
+
+
+def test_the_task_protects_and_allows_more(bench: Bench) -> None:
+    bench.policy = Policy(protected=["migrations", "*.lock"], unprotected=[".vscode/**"])
+    assert bench.call("write_file", file_path="app/migrations/0001.py", content="x").code == "PROTECTED_PATH"
+    assert bench.call("write_file", file_path="deep/yarn.lock", content="x").code == "PROTECTED_PATH"
+    assert not bench.call("write_file", file_path=".vscode/tasks.json", content="{}").is_error
+
+
+def test_a_secret_is_refused_without_being_repeated(bench: Bench) -> None:
+    result = bench.call("write_file", file_path="config.py", content=f"a = 1\nKEY = '{KEY}'\n")
+    assert result.code == "SECRET_DETECTED"
+    assert "line 2" in result.content
+    assert KEY not in result.content
+    assert not (bench.tree / "config.py").exists()
+
+
+def test_a_secret_that_was_there_already_does_not_hinder(bench: Bench) -> None:
+    bench.write("config.py", f"KEY = '{KEY}'\n")
+    bench.call("read_file", file_path="config.py")
+    assert not bench.call("write_file", file_path="config.py", content=f"# old\nKEY = '{KEY}'\n").is_error
+
+
+def test_a_first_touch_is_remembered_for_revert(bench: Bench) -> None:
+    bench.call("write_file", file_path="new.txt", content="x")
+    assert Baseline.objects.get(path="new.txt").kind == Baseline.Kind.ABSENT
+
+
+def test_a_name_that_is_not_utf8_comes_through(bench: Bench) -> None:
+    bench.write(os.fsdecode(b"caf\xe9.txt"), "old\n")
+    bench.call("read_file", file_path=r"caf\xe9.txt")
+    result = bench.call("write_file", file_path=r"caf\xe9.txt", content="new\n")
+    assert not result.is_error, result.content
+    assert (bench.tree / os.fsdecode(b"caf\xe9.txt")).read_text() == "new\n"
+    assert Snapshot.objects.latest("number").files[0]["path"] == r"caf\xe9.txt"

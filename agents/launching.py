@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agents.control import Refused
-from agents.encoding import safe, safe_text
 from agents.models import Budgets, Policy, Task
 from agents.providers import models
 from agents.providers.scripted import validate_script
@@ -45,14 +44,14 @@ class Launch(BaseModel):
         base_name, base_commit = resolve_base(repository, self.base)
         return {
             "repository": repository,
-            "title": safe_text(self.title),
-            "prompt": safe_text(self.prompt),
+            "title": self.title,
+            "prompt": self.prompt,
             "base_name": base_name,
             "base_commit": base_commit,
             "model": model,
             "toolset": self.toolset,
-            "script": safe(self.script),
-            "policy": safe(self.policy.model_dump()),
+            "script": self.script,
+            "policy": self.policy.model_dump(),
             "budgets": self.budgets.model_dump(),
             "max_rounds": self.max_rounds,
         }

@@ -5,6 +5,7 @@ import os
 from workspaces import rules, scanning, store, trees
 from workspaces.diffs import find_change, raw_changes
 from workspaces.git import Git
+from workspaces.known import known_of
 from workspaces.models import Baseline, Snapshot, Workspace
 from workspaces.names import find, raw, shown
 from workspaces.sandbox.identity import worker_uid
@@ -56,7 +57,7 @@ def _ignored_file(workspace: Workspace, git: Git, path: bytes) -> store.TreeEntr
     """Store the file's bytes if it is there and the baseline's rules ignore it; other new files have no first bytes."""
     if not os.path.lexists(os.path.join(os.fsencode(workspace.tree), path)):
         return None
-    known = scanning.known_of(workspace, git, store.latest(workspace))
+    known = known_of(workspace, git, store.latest(workspace))
     ignoring = rules.of_baseline(workspace, git, known.baseline)
     if path not in ignoring.ignored([path]):
         return None

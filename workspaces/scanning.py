@@ -4,17 +4,13 @@ import hashlib
 import os
 import re
 import stat
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from workspaces import rules
-from workspaces.git import Git
-from workspaces.models import Snapshot, Workspace
+from workspaces.known import Known, Stat, parents
 from workspaces.names import shown
 from workspaces.store import (
     EXECUTABLE,
@@ -25,15 +21,14 @@ from workspaces.store import (
     StoreError,
     Tree,
     TreeEntry,
-    at,
     blob_id,
-    listing,
     stand_in,
     write_blob,
 )
 
 DEPTH_LIMIT = 200
 """Folders in folders; what lies deeper is left out and named."""
+PATH_LIMIT = 4000
 ENTRY_LIMIT = 500_000
 """Files that are not ignored, in one tree."""
 STORE_LIMIT = 2 * 1024**3
@@ -45,82 +40,12 @@ RACY_NS = 20_000_000
 """A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
 PIECE = 1 << 20
-KNOWN_LIMIT = 16
-
-Stat = tuple[int, int, int, int, int]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # What git itself refuses as a name because some file system takes it for ".git" (CVE-2014-9390, CVE-2019-1352).
 _LIKE_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-
-
-@dataclass
-class Known:
-    """What was last seen of a tree on disk: its entries as of one tree object, and the stats that still prove them."""
-
-    tree: str
-    entries: Tree
-    baseline: Tree
-    stats: dict[bytes, Stat] = field(default_factory=dict)
-    verdicts: dict[bytes, bool] = field(default_factory=dict)
-    """Whether the baseline's rules ignore a path; a folder's ends in `/`."""
-    folders: set[bytes] = field(init=False)
-    """Folders that hold, or held, something of the entries or the baseline."""
-    has_other_rules: bool = field(init=False)
-    """Some `.gitignore` is not as it was in the baseline."""
-
-    def __post_init__(self) -> None:
-        self.folders = _folders(self.entries) | _folders(self.baseline)
-        self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
-
-    def move(self, tree: str, changes: Mapping[bytes, TreeEntry | None]) -> None:
-        """Take in that the tree now is another one, by these changes."""
-        for path, new in changes.items():
-            if new is None:
-                self.entries.pop(path, None)
-                self.stats.pop(path, None)
-            else:
-                self.entries[path] = new
-                self.folders.update(_parents(path))
-        if any(path.endswith(rules.NAME) for path in changes):
-            self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
-        self.tree = tree
-
-
-class Memory:
-    """What was seen of the last few trees, by folder; only a saving of time, and checked by the tree's id."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[Path, Known] = OrderedDict()
-
-    def get(self, root: Path, tree: str) -> Known | None:
-        with self._lock:
-            known = self._known.get(root)
-            return known if known is not None and known.tree == tree else None
-
-    def keep(self, root: Path, known: Known) -> None:
-        with self._lock:
-            self._known[root] = known
-            self._known.move_to_end(root)
-            while len(self._known) > KNOWN_LIMIT:
-                self._known.popitem(last=False)
-
-
-memory = Memory()
-
-
-def known_of(workspace: Workspace, git: Git, before: Snapshot) -> Known:
-    """Return what is known of the workspace's tree, from memory where that is as of the snapshot before."""
-    kept = memory.get(workspace.tree, before.tree)
-    if kept is not None:
-        return kept
-    baseline = listing(git, at(workspace, 0).tree)
-    known = Known(before.tree, listing(git, before.tree), baseline)
-    memory.keep(workspace.tree, known)
-    return known
 
 
 @contextmanager
@@ -167,7 +92,7 @@ class Scan:
         touched = set(paths)
         for path in paths:
             self._look_at(path)
-            touched |= {parent for parent in _parents(path) if parent in entries}
+            touched |= {parent for parent in parents(path) if parent in entries}
             if path in self.known.folders:
                 touched |= {known for known in entries if known.startswith(path + b"/")}
         self._settle()
@@ -178,16 +103,20 @@ class Scan:
 
     # --- the walk --------------------------------------------------------------------------------
 
-    def _walk(self, handle: int, prefix: bytes, depth: int) -> None:
+    def _walk(self, handle: int, prefix: bytes, depth: int, *, ahead: bool = False) -> bool:
+        """Look at what is in a folder and below. Return False where a walk ahead was cut short."""
         entries, stats, seen = self.known.entries, self.known.stats, self._seen
+        complete = True
         with os.scandir(handle) as found:
             for item in found:  # the hot loop: nothing is called that can be written here
+                if ahead and len(self._pending) > AHEAD:
+                    return False
                 name = item.name
                 path = prefix + name.encode("utf-8", "surrogateescape")
                 if (name[0] in ".gG" or not name.isascii()) and _unfit(name):
                     self._skip_name(path)
                 elif item.is_dir(follow_symlinks=False):
-                    self._enter(handle, path, depth)
+                    complete = self._enter(handle, path, depth, ahead=ahead) and complete
                 elif path not in entries:
                     self._ask(path, handle)
                 else:
@@ -200,47 +129,56 @@ class Scan:
                         seen.add(path)
                     else:
                         self._look(handle, path)
-        if len(seen) > ENTRY_LIMIT:
-            raise StoreError(f"The workspace has more than {ENTRY_LIMIT:,} files that git would not ignore.")
+        return complete
 
-    def _enter(self, parent: int, path: bytes, depth: int) -> None:
+    def _enter(self, parent: int, path: bytes, depth: int, *, ahead: bool = False) -> bool:
         """Walk a folder, if the baseline's rules don't ignore it.
 
         Unknown ones are walked ahead to gather what to ask, so that a verdict on many costs one process.
         """
-        if path not in self.known.folders and path not in self.known.entries:
-            verdict = self.known.verdicts.get(path + b"/")
-            if verdict is None:
-                self._pending.append(path + b"/")
-                if len(self._pending) > AHEAD:
-                    return
+        if path in self.known.folders or path in self.known.entries:
+            return self._open(parent, path, depth, ahead=ahead)
+        verdict = self.known.verdicts.get(path + b"/")
+        if verdict is None:
+            self._pending.append(path + b"/")
+            complete = len(self._pending) <= AHEAD and self._open(parent, path, depth, ahead=True)
+            if complete:
                 self._walked_ahead.add(path + b"/")
-            elif verdict:
-                return
-        if depth >= DEPTH_LIMIT or len(path) > 4000:
-            self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep"
-            return
+            return complete
+        return verdict or self._open(parent, path, depth, ahead=ahead)
+
+    def _open(self, parent: int, path: bytes, depth: int, *, ahead: bool) -> bool:
+        if depth >= DEPTH_LIMIT or len(path) > PATH_LIMIT:
+            self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep, or its path is too long"
+            return True
         try:
             handle = os.open(path.rpartition(b"/")[2], _FOLDER, dir_fd=parent)
         except PermissionError:
-            self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
-            self._unread.append(path)
-            return
+            self._leave(path)
+            return True
         except OSError:
-            return  # gone, or no folder any more
+            return True  # gone, or no folder any more
         try:
             entry = self.known.entries.get(path)
             if entry is not None and entry.mode == SUBMODULE and _is_empty(handle):
                 self._seen.add(path)
-            else:
-                self._walk(handle, path + b"/", depth + 1)
+                return True
+            return self._walk(handle, path + b"/", depth + 1, ahead=ahead)
         finally:
             os.close(handle)
+
+    def _leave(self, path: bytes) -> None:
+        self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
+        self._unread.append(path)
 
     def _ask(self, path: bytes, handle: int) -> None:
         verdict = False if path in self.known.baseline else self.known.verdicts.get(path)
         if verdict is None:
             self._pending.append(path)
+            if len(self._pending) + len(self._seen) > ENTRY_LIMIT:
+                raise StoreError(
+                    f"The workspace has more than {ENTRY_LIMIT:,} files that git would not ignore; near {shown(path)}."
+                )
         elif verdict is False:
             self._look(handle, path)
 
@@ -271,8 +209,7 @@ class Scan:
                 else:
                     self._ask(path, handle)
         except PermissionError:
-            self.skipped[path] = "the mode of its folder keeps it from being read"
-            self._unread.append(path)
+            self._leave(path)
         except OSError:
             return  # gone, or its folder is none any more
 
@@ -303,8 +240,7 @@ class Scan:
                 return
             after = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except PermissionError:
-            self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
-            self._unread.append(path)
+            self._leave(path)
             return
         except OSError:
             return  # gone in the meantime, or swapped for a link
@@ -387,16 +323,6 @@ def _is_empty(handle: int) -> bool:
 def _unfit(name: str) -> bool:
     """Return whether git would not take this name because it is `.git` or may pass for it."""
     return _LIKE_GIT.fullmatch(name if name.isascii() else _UNSEEN.sub("", name)) is not None
-
-
-def _parents(path: bytes) -> Iterator[bytes]:
-    while path := path.rpartition(b"/")[0]:
-        yield path
-
-
-def _folders(entries: Tree) -> set[bytes]:
-    found = {path.rpartition(b"/")[0] for path in entries}
-    return found | {parent for path in found for parent in _parents(path)} - {b""}
 
 
 def on_disk(root: Path, path: bytes, ignoring: rules.Rules, store: Path) -> TreeEntry | None:

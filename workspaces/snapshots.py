@@ -10,24 +10,22 @@ from django.db import transaction
 
 from workspaces import agent_git, rules, scanning, store, trees
 from workspaces.agent_git import AGENT_OBJECTS
+from workspaces.contents import Blob, Entry, entries, read
 from workspaces.diffs import (
     LISTED,
-    Blob,
     Changes,
-    Entry,
     FileChange,
     FileDiff,
     Hunk,
     Line,
     changes,
-    entries,
     file_diff,
     listed,
     patch,
     raw_changes,
-    read,
 )
 from workspaces.git import Git
+from workspaces.known import Known, known_of, memory
 from workspaces.models import Snapshot, Workspace
 from workspaces.names import raw, shown
 from workspaces.publishing import commit_branch, fetch_commands, push
@@ -118,7 +116,7 @@ def align(workspace: Workspace) -> list[str]:
     old, new = store.listing(git, before.tree), store.listing(git, latest.tree)
     wanted = {path: new.get(path) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     written = trees.put(git, workspace.tree, wanted, worker_uid(workspace.pk))
-    known = scanning.memory.get(workspace.tree, before.tree)
+    known = memory.get(workspace.tree, before.tree)
     if known is not None:
         known.move(latest.tree, wanted)
     _in_line(workspace, latest.number)
@@ -132,8 +130,10 @@ def _pin(workspace: Workspace) -> None:
 
 
 def _make_folders(workspace: Workspace, uid: int | None) -> None:
-    workspace.folder.mkdir(parents=True, exist_ok=True)
-    workspace.folder.chmod(0o755)
+    for place in (workspace.folder.parent, workspace.folder):
+        if not place.exists():
+            place.mkdir(parents=True)
+            place.chmod(0o755)
     workspace.outputs.mkdir(exist_ok=True)
     if not workspace.home.exists():
         workspace.home.mkdir(mode=0o700)
@@ -157,7 +157,7 @@ def take(workspace: Workspace, *, call_id: str, step: int, paths: Sequence[str] 
     """
     git = store.ensure(workspace.repository)
     before = store.latest(workspace)
-    known = scanning.known_of(workspace, git, before)
+    known = known_of(workspace, git, before)
     scan = scanning.Scan(
         workspace.tree, known, rules.of_baseline(workspace, git, known.baseline), workspace.repository.store
     )
@@ -178,7 +178,7 @@ def _add(
     workspace: Workspace,
     git: Git,
     before: Snapshot,
-    known: scanning.Known,
+    known: Known,
     scan: scanning.Scan,
     call_id: str,
     step: int,
@@ -202,7 +202,7 @@ def _add(
         )
 
 
-def _hidden(git: Git, known: scanning.Known) -> list[bytes]:
+def _hidden(git: Git, known: Known) -> list[bytes]:
     """Return the new files that only a rule added since the baseline would ignore."""
     if not known.has_other_rules:
         return []
@@ -212,7 +212,7 @@ def _hidden(git: Git, known: scanning.Known) -> list[bytes]:
 def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:
     """Note the stats of a tree just laid out, so that the first full scan needs not read every file."""
     entries = store.listing(git, latest.tree)
-    known = scanning.Known(latest.tree, entries, store.listing(git, baseline.tree))
+    known = Known(latest.tree, entries, store.listing(git, baseline.tree))
     scan = scanning.Scan(
         workspace.tree,
         known,
@@ -221,4 +221,4 @@ def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot)
         trusting=True,
     )
     scan.whole()
-    scanning.memory.keep(workspace.tree, known)
+    memory.keep(workspace.tree, known)

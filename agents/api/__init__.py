@@ -14,12 +14,13 @@ from agents.api import changes, errors, files, repositories, reviews, runs, task
 from agents.api.answers import document_errors
 from agents.api.auth import viewer
 from agents.api.idempotency import once
+from agents.api.parsing import SafeParser
 from agents.control import Refused
 
-
 ABOUT = """\
-Send `Authorization: Bearer <token>` (make one on the settings page). A POST may carry an `Idempotency-Key`: sent again
-within a day it is not carried out again, but answered the same. Bytes in paths that are not UTF-8 are written `\\xNN`."""
+Send `Authorization: Bearer <token>` (make one on the settings page).
+A POST may carry an `Idempotency-Key`: sent again within a day, it is not carried out again but answered the same.
+Bytes in paths that are not UTF-8 are written `\\xNN`."""
 
 
 class Docs(Swagger):
@@ -83,6 +84,7 @@ api = Api(
     urls_namespace="api",
     description=ABOUT,
     auth=viewer,
+    parser=SafeParser(),
     docs=Docs(settings={"persistAuthorization": False, "defaultModelsExpandDepth": 0}),
 )
 errors.install(api)

@@ -20,7 +20,7 @@ router = Router(tags=["changes"])
 PER_PAGE = 100
 NO_MODE = "000000"
 
-Path = Annotated[str, Field(max_length=4096, pattern=r"^([^/\x00][^\x00]*)?$")]
+Path = Annotated[str, Field(max_length=4096, pattern=r"^([^/][\s\S]*)?$")]
 r"""A path from the workspace's root; bytes that are not UTF-8 as `\xNN`, both ways."""
 At = Literal["latest"] | Annotated[int, Field(ge=0, le=2**31 - 1)]
 """The number of a snapshot, or the word for the last one."""

@@ -9,8 +9,8 @@ from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents import control, events
-from agents.api.auth import caller, operator
 from agents.api.answers import AS_TEXT
+from agents.api.auth import caller, operator
 from agents.api.errors import not_found
 from agents.models import Budgets, Event, Kind, Run, Status
 from agents.outputs import read_output

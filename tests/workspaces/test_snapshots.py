@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import GIT_ENV, git
 from tests.workspaces.places import prepared, statuses, take, taken
-from workspaces import snapshots, sources, store
+from workspaces import scanning, snapshots, sources, store
 from workspaces.models import Repository, Snapshot, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -249,6 +249,34 @@ def test_a_file_tools_touch_of_an_ignored_file_gives_no_snapshot(repository: Rep
     workspace = prepared(repository)
     (workspace.tree / "a.log").write_text("x\n")
     assert take(workspace, "a.log") is None
+
+
+@pytest.mark.usefixtures("ignoring")
+def test_a_huge_ignored_folder_is_not_read_beyond_a_first_look(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "AHEAD", 5)
+    monkeypatch.setattr(scanning, "ENTRY_LIMIT", 40)
+    workspace = prepared(repository)
+    for folder in ("sub/build/deep", "sub/src/a", "sub/src/b"):
+        (workspace.tree / folder).mkdir(parents=True)
+    for number in range(100):
+        (workspace.tree / "sub" / "build" / "deep" / f"{number}.o").touch()
+    for number in range(10):
+        (workspace.tree / "sub" / "src" / "b" / f"{number}.c").touch()
+    taken(workspace)
+    assert set(statuses(workspace)) == {f"sub/src/b/{number}.c" for number in range(10)}
+    assert take(workspace) is None
+
+
+def test_more_files_than_a_workspace_may_have_are_refused_in_a_sentence(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "ENTRY_LIMIT", 5)
+    for number in range(10):
+        (workspace.tree / str(number)).touch()
+    with pytest.raises(snapshots.StoreError, match="more than 5 files"):
+        take(workspace)
 
 
 # --- the patch, the branch ---------------------------------------------------------------------------

@@ -53,4 +53,6 @@ def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bo
 def _proxy() -> dict[str, str]:
     address = f"http://127.0.0.1:{PROXY_PORT}"
     found = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), address)
+    java = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={PROXY_PORT}" for kind in ("http", "https"))
+    found |= dict.fromkeys(("MAVEN_OPTS", "GRADLE_OPTS"), java)  # Java does not know the variables above
     return found | dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")

@@ -1,9 +1,9 @@
 """Ordinary work in the sandbox, how the tree is mounted, and how a command is told to have ended."""
 
+import importlib
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.workspaces.sandbox.conftest import Runner
 from workspaces.sandbox import Ending, Limits, Tree, end_leftover, own, probe, processes, run_command
 from workspaces.sandbox.identity import barrier
 
-probing = sys.modules["workspaces.sandbox.probe"]  # the package has a function of that name
+probing = importlib.import_module("workspaces.sandbox.probe")  # the package has a function of that name
 
 
 def test_a_command_starts_in_the_workspace_with_a_home_of_its_own(run: Runner) -> None:

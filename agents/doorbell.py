@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 BOARD = "board"
 WORKERS = "agents"
+RING_S = 5.0
+"""A layer that hangs must not gather rings without end."""
 
 
 class _Loop:
@@ -100,7 +102,7 @@ async def _layer_send(channel: str, message: dict[str, Any]) -> None:
 
 
 def _submit(coroutine: Any) -> None:
-    future: Future[None] = asyncio.run_coroutine_threadsafe(coroutine, _loop.get())
+    future: Future[None] = asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, RING_S), _loop.get())
     future.add_done_callback(_forgive)
 
 

@@ -37,8 +37,13 @@ class Lease:
 @cache
 def owner() -> str:
     """Return who this process is: machine, boot, pid, start time; no two processes ever share it."""
-    machine = _text("/etc/machine-id") or os.uname().nodename
-    return f"{machine}:{boot_id()}:{os.getpid()}:{start_time(os.getpid())}"
+    return f"{_machine()}:{boot_id()}:{os.getpid()}:{start_time(os.getpid())}"
+
+
+def _machine() -> str:
+    """Return what names this machine; containers and clones share its id, so host name and space of pids count too."""
+    space = os.stat("/proc/self/ns/pid").st_ino if os.path.exists("/proc/self/ns/pid") else 0
+    return f"{_text('/etc/machine-id')}.{os.uname().nodename[:64]}.{space}"
 
 
 def boot_id() -> str:
@@ -48,15 +53,17 @@ def boot_id() -> str:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="ascii").strip()
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
 
 
 def start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 when there is none. See proc(5), field 22."""
-    stat = _text(f"/proc/{pid}/stat")
-    return int(stat.rpartition(")")[2].split()[19]) if stat else 0
+    """Return when a process started, in clock ticks since boot; 0 when there is none, or it is dead and only not yet
+    waited for. See proc(5), fields 3 and 22.
+    """
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[19]) if fields and fields[0] not in "ZX" else 0
 
 
 def is_gone(who: str) -> bool:
@@ -65,7 +72,8 @@ def is_gone(who: str) -> bool:
     mine = owner().split(":")
     if machine != mine[0] or not pid.isdigit():
         return False
-    return boot != mine[1] or start_time(int(pid)) != int(start or 0)
+    started = start_time(int(pid))
+    return boot != mine[1] or started == 0 or started != int(start or 0)
 
 
 def claim() -> Lease | None:
@@ -116,6 +124,11 @@ def _claimed(run: Run, took_over: bool) -> Fact:
     if took_over:
         return Fact(Kind.NOTE, {"text": "The server went down while it worked on this run; it goes on from here.", "to": "human"})
     return Fact(Kind.STATUS, {"from": run.status, "to": Status.PREPARING, "reason": "", "by": ""}, round=run.round)
+
+
+def release(run_id: int, epoch: int) -> None:
+    """Give back a run whose thread ended without moving it on (the database was away); anyone may take it over."""
+    Run.objects.filter(pk=run_id, lease_epoch=epoch, lease_owner=owner(), status__in=WORKING).update(lease_until=None)
 
 
 def _give_up(run: Run) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.db.models import F
 
 from agents import journal
@@ -251,11 +251,18 @@ def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list
     if len(batch) == 1:
         timed = [_timed(bench, batch[0], recovered[0])]
     else:
-        futures = [_readers.submit(_timed, bench, each, known) for each, known in zip(batch, recovered, strict=True)]
+        futures = [_readers.submit(_timed_apart, bench, each, known) for each, known in zip(batch, recovered, strict=True)]
         timed = [future.result() for future in futures]
     for each, (result, duration_ms) in zip(batch, timed, strict=True):
         _finish(bench, each.call, result, duration_ms)
     return [(each.call, result) for each, (result, _) in zip(batch, timed, strict=True)]
+
+
+def _timed_apart(bench: Bench, ready: _Ready, known: Result | None) -> tuple[Result, int]:
+    try:
+        return _timed(bench, ready, known)
+    finally:
+        close_old_connections()
 
 
 def _timed(bench: Bench, ready: _Ready, known: Result | None) -> tuple[Result, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from channels.worker import Worker
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connections, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections, transaction
 from django.db.models import Q
 from django.utils import timezone
 from redis import RedisError
@@ -65,13 +65,20 @@ class Supervisor(threading.Thread):
             close_old_connections()
 
     def _tick(self) -> None:
-        self._sessions = {thread: session for thread, session in self._sessions.items() if thread.is_alive()}
+        self._let_go()
         self._mirrors = {thread: pk for thread, pk in self._mirrors.items() if thread.is_alive()}
         self._pass_on_words()
         while len(self._sessions) < self._concurrency and (held := lease.claim()):
             self._start(held)
         while len(self._mirrors) < MIRRORS_AT_ONCE and (repository := _claim_repository()):
             self._start_mirror(repository)
+
+    def _let_go(self) -> None:
+        """Forget the runs whose threads have ended, and give back those that are still ours."""
+        for thread, session in list(self._sessions.items()):
+            if not thread.is_alive():
+                lease.release(session.lease.run_id, session.lease.epoch)
+                del self._sessions[thread]
 
     def _start(self, held: lease.Lease) -> None:
         session = Session(held)
@@ -105,6 +112,8 @@ class Supervisor(threading.Thread):
         """Stop claiming, let steps finish for a while, then end what still runs. Returns when all threads are done."""
         self.stopping.set()
         self.bell.set()
+        if self.is_alive():
+            self.join(5)  # what it is just claiming drains with the rest
         for session in list(self._sessions.values()):
             session.draining.set()
             session.interrupt.set()
@@ -116,6 +125,12 @@ class Supervisor(threading.Thread):
         for thread in list(self._sessions):
             thread.join(5)
         self._renewer.stop()
+        try:
+            self._let_go()
+        except DatabaseError:
+            log.exception("Runs could not be given back; others take them over when their leases end")
+        finally:
+            close_old_connections()
 
 
 def _claim_repository() -> Repository | None:
@@ -152,6 +167,8 @@ def work(session: Session) -> None:
         _end(session, to, error.sentence)
     except TranscriptFull as full:
         _end(session, Status.NEEDS_ATTENTION, str(full))
+    except (OperationalError, InterfaceError):  # the supervisor gives the run back once the database answers
+        log.exception("Run %s lost the database; it goes on from what is stored", session.run.pk)
     except Exception as error:  # the outermost catch: a bug fails the run, with its reason, and not the server
         log.exception("Run %s failed", session.run.pk)
         _fail(session, error)

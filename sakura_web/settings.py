@@ -1,6 +1,7 @@
 """All settings; the only place that reads the environment. A bad value is a loud ImproperlyConfigured."""
 
 import secrets
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -184,7 +185,10 @@ def _database() -> dict[str, Any]:
     if not parsed["ENGINE"].endswith("postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must name PostgreSQL or SQLite.")
     parsed["CONN_MAX_AGE"] = 0
-    parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
+    parsed["CONN_HEALTH_CHECKS"] = True  # a pool must not hand out what a restart of PostgreSQL broke
+    # A worker's run threads keep one each; 8 readers, 2 mirrors and the threads that claim, renew and stream share the rest.
+    pool = {"min_size": 1, "max_size": SAKURA_CONCURRENCY + 16, "timeout": 10}
+    parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
     return parsed
 
 
@@ -197,7 +201,8 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {
         # The publish/subscribe layer has no capacity to overflow; messages are only doorbells.
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL], "prefix": "sakura"},
+        # Its channels are the same in all databases of a Redis, so the key tells installations apart.
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": f"sakura-{sha256(SECRET_KEY.encode()).hexdigest()[:12]}-"},
     }
     if SCALED
     else {"BACKEND": "channels.layers.InMemoryChannelLayer"}

@@ -80,8 +80,14 @@ class ApiToken(models.Model):
             return None
         user: User = row.user
         user._sakura_roles = roles_of(user) & frozenset(Role(name) for name in row.roles)  # type: ignore[attr-defined]
-        cls.objects.filter(pk=row.pk).update(last_used_at=timezone.now())
+        row._note_use()
         return user
+
+    def _note_use(self) -> None:
+        """Keep when the token was last used, to the minute: a program that polls must not write each time."""
+        now = timezone.now()
+        if self.last_used_at is None or now - self.last_used_at > timedelta(minutes=1):
+            ApiToken.objects.filter(pk=self.pk).update(last_used_at=now)
 
 
 class LoginLink(models.Model):

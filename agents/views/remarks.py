@@ -9,7 +9,7 @@ from django.urls import reverse
 from agents import events
 from agents.models import Comment, Event, Kind, Review, Run
 from agents.review import LIMIT_COMMENTS, name
-from agents.views.diffs import Note, Writer
+from agents.views.shown import Note, Writer
 from workspaces.models import Snapshot
 
 LIMIT_SNAPSHOTS = 2000

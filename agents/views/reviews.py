@@ -18,18 +18,8 @@ from agents.access import refusal, requires
 from agents.control import Refused
 from agents.models import Comment, Role, Run, Status, Verdict
 from agents.views import remarks
-from agents.views.diffs import (
-    LIMIT_ROWS,
-    SIGNS,
-    Comparison,
-    Note,
-    ShownFile,
-    Sign,
-    Writer,
-    between,
-    file_id,
-    instead_of_lines,
-)
+from agents.views.diffs import LIMIT_ROWS, Comparison, between
+from agents.views.shown import SIGNS, Note, ShownFile, Sign, Writer, file_id, instead_of_lines
 from workspaces import snapshots
 from workspaces.diffs import Changes, FileChange
 from workspaces.git import GitError

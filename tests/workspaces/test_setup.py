@@ -173,7 +173,9 @@ def test_without_overlays_it_is_there_to_read(project: Project, monkeypatch: pyt
     project.set_up_with(MAKE_TOOL)
     workspace = project.workspace(1)
     environment = _ensure(workspace)
-    monkeypatch.setattr(importlib.import_module("workspaces.sandbox.probe"), "_overlay_works", lambda wall, place: False)
+    monkeypatch.setattr(
+        importlib.import_module("workspaces.sandbox.probe"), "_overlay_works", lambda wall, place: False
+    )
     probe(fresh=True)
     outcome, output = _run(workspace, environment, "tool; touch .venv/new && echo written")
     assert output.startswith("tool one\n")

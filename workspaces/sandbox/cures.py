@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from workspaces.sandbox import candidates
-from workspaces.sandbox.identity import barrier
+from workspaces.sandbox.identity import barrier, own_folder
 
 SWITCHED_OFF = "Commands run without a sandbox: SAKURA_SANDBOX=off."
 SWITCH_ON = "Leave SAKURA_SANDBOX out to confine commands again."
@@ -49,7 +49,7 @@ def _cures(uid: int | None) -> Iterator[str]:
         yield NO_PROGRAM
         return
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        yield APPARMOR.format(program=programs[0])
+        yield APPARMOR.format(program=candidates.reachable(programs[0], uid, own_folder()))
     if _setting("kernel/unprivileged_userns_clone") == "0":
         yield NAMESPACES_OFF.format(setting="kernel.unprivileged_userns_clone=1")
     if _setting("user/max_user_namespaces") == "0":

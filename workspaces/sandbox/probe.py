@@ -56,6 +56,7 @@ OPTIONAL = {
 }
 """Checks without which the sandbox is as tight, and what is then missing."""
 MAX_PROCESSES = 6
+NO_PROGRAM = "There is no bubblewrap here."
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,13 @@ def _look() -> Report:
         return Report(
             "off", uid=uid, reasons=["Commands run without a sandbox: SAKURA_SANDBOX=off."], cure=cures.SWITCH_ON
         )
-    reasons = list(_obstacles(uid))
-    if not reasons:
-        for program in candidates.all_candidates():
-            report = _try(program, uid)
-            if report.wall is not None:
-                return report
-            reasons += report.reasons
-    if not reasons:
-        reasons = ["There is no bubblewrap here."]
-    return Report("none", uid=uid, reasons=reasons, cure=cures.cure(uid), checks=dict.fromkeys(WANTED, False))
+    reasons, checks = list(_obstacles(uid)), {"ready to be tried": False}
+    for program in [] if reasons else candidates.all_candidates():
+        report = _try(program, uid)
+        if report.wall is not None:
+            return report
+        reasons, checks = reasons + report.reasons, report.checks or checks
+    return Report("none", "", uid, reasons or [NO_PROGRAM], cures.cure(uid), checks)
 
 
 def _obstacles(uid: int | None) -> Iterator[str]:

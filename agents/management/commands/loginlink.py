@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.urls import reverse
 
-from agents.management.people import find_user
+from agents.management.people import administrator, find_user
 from agents.models import LoginLink
 
 
@@ -14,10 +14,12 @@ class Command(BaseCommand):
     help = "Print (last line) a link that logs the user in once, within 30 minutes."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="The name of the user.")
+        parser.add_argument(
+            "user", nargs="?", help="The name of the user; left out: the administrator, made if there is none yet."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = find_user(options["user"])
+        user = find_user(options["user"]) if options["user"] else administrator()
         self.stderr.write(f"Logs {user.username} in once, within 30 minutes:")
         self.stdout.write(f"{_site()}{reverse('login_link', args=[LoginLink.make(user)])}")
 

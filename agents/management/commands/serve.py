@@ -36,6 +36,7 @@ class Command(BaseCommand):
         all_models()  # a fault in SAKURA_MODELS is loud now, and not at the first launch
         listening = _listen(host, port)
         Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+        _keep_private(Path(settings.DATABASES["default"]["NAME"]))
         call_command("migrate", verbosity=0, interactive=False)
         self._greet(host, listening.getsockname()[1])
         _serve(listening)
@@ -56,6 +57,13 @@ class Command(BaseCommand):
         lines.append("Stop it by Ctrl+C; what runs goes on at the next start.")
         self.stdout.write("\n".join(lines))
         self.stdout.flush()
+
+
+def _keep_private(database: Path) -> None:
+    """Let only this user read the SQLite file; its journals take over its mode."""
+    if settings.SQLITE:
+        database.touch(mode=0o600)
+        database.chmod(0o600)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from agents.models import ApiToken, Role
 from tests.agents.api.conftest import JSON, Caller
@@ -97,3 +98,11 @@ def test_a_refusal_names_the_role_that_is_missing(viewer: Caller) -> None:
     answer = viewer.post("/runs/1/pause")
     assert answer.status_code == 403
     assert "role operator" in answer.json()["error"]["message"]
+
+
+def test_a_program_that_polls_does_not_write(viewer: Caller, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    viewer.get("/runs/1")
+    assert ApiToken.objects.get().last_used_at is not None
+    with django_assert_num_queries(3) as asked:
+        viewer.get("/runs/1")
+    assert all(query["sql"].startswith("SELECT") for query in asked.captured_queries)

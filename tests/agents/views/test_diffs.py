@@ -2,7 +2,8 @@
 
 from django.utils.html import strip_tags
 
-from agents.views.diffs import Row, between, mode_words
+from agents.views.diffs import between
+from agents.views.shown import Row, mode_words
 from workspaces.diffs import FileChange
 
 

@@ -198,9 +198,7 @@ def test_a_c_program_is_compiled_and_runs(run: Runner) -> None:
 
 
 def test_what_a_host_program_needs_of_etc_is_there(run: Runner) -> None:
-    run(
-        "cat /etc/passwd; getent hosts localhost; python3 -c 'import ssl; print(ssl.create_default_context().cert_store_stats())'"
-    )
+    run("cat /etc/passwd; getent hosts localhost; python3 -c 'import ssl; ssl.create_default_context()'")
     assert "agent:x:1000" in run.output
     assert "localhost" in run.output
     assert "Error" not in run.output

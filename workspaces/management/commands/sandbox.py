@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
 
 def _lines(report: Report) -> list[str]:
-    lines = [f"  bubblewrap: {report.bwrap or 'none that works'}"]
+    lines = [f"  bubblewrap: {report.bwrap or ('not used' if report.level == 'off' else 'none that works')}"]
     lines.append(f"  commands run as: {f'uid {report.uid}' if report.uid is not None else 'the user of the server'}")
     lines += [f"  {'pass' if passed else 'FAIL'}  {check}" for check, passed in report.checks.items()]
     lines += ["", "Reasons:", *(f"  {reason}" for reason in report.reasons)] if report.reasons else []

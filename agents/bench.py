@@ -49,7 +49,9 @@ class Bench:
         session = self.session
 
         def keep(text: str, offset: int) -> None:
-            session.append(session.fact(Kind.OUTPUT, {"call_id": call.call_id, "text": text, "offset": offset}, call.call_id))
+            session.append(
+                session.fact(Kind.OUTPUT, {"call_id": call.call_id, "text": text, "offset": offset}, call.call_id)
+            )
 
         with OpenStream(session.run.pk, call.call_id, keep) as stream:
             yield ToolContext(
@@ -91,7 +93,9 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
     task, workspace, agent = session.task, session.place, session.agent
     model = registry.find(task.model)
     if model is None:
-        raise Stopped(Status.FAILED, f"The model {task.model!r} is not configured any more; launch the task anew with another.")
+        raise Stopped(
+            Status.FAILED, f"The model {task.model!r} is not configured any more; launch the task anew with another."
+        )
     tools = runner.available(agent, task.toolset)
     report = sandbox.probe()
     return Bench(

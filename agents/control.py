@@ -117,7 +117,10 @@ def _move(run: Run, to: Status, by: User | None, word: str, **changes: Any) -> N
         reason = f"{word} by {_name(by)}" if by else word
         if not run.move(to, reason=reason, **changes):
             run.refresh_from_db()
-            raise Refused("TOO_LATE", f"Someone was faster: the run is “{run.state.label}” now ({run.reason or 'no reason kept'}).")
+            raise Refused(
+                "TOO_LATE",
+                f"Someone was faster: the run is “{run.state.label}” now ({run.reason or 'no reason kept'}).",
+            )
         events.append(run.pk, Fact(Kind.STATUS, {"from": came_from, "to": to, "reason": reason, "by": _name(by)}))
         if to is Status.QUEUED:
             transaction.on_commit(partial(doorbell.ring_workers), robust=True)

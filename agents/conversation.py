@@ -129,7 +129,9 @@ def _all(run_id: int) -> Iterator[Event]:
 
 
 def _starts_review(event: Event) -> bool:
-    return event.kind == Kind.STATUS and event.data.get("to") == "reviewing" and event.data.get("from") == "implementing"
+    return (
+        event.kind == Kind.STATUS and event.data.get("to") == "reviewing" and event.data.get("from") == "implementing"
+    )
 
 
 def _add(conversation: Conversation, event: Event) -> None:

@@ -122,7 +122,10 @@ def _take(run: Run) -> Lease | None:
 
 def _claimed(run: Run, took_over: bool) -> Fact:
     if took_over:
-        return Fact(Kind.NOTE, {"text": "The server went down while it worked on this run; it goes on from here.", "to": "human"})
+        return Fact(
+            Kind.NOTE,
+            {"text": "The server went down while it worked on this run; it goes on from here.", "to": "human"},
+        )
     return Fact(Kind.STATUS, {"from": run.status, "to": Status.PREPARING, "reason": "", "by": ""}, round=run.round)
 
 

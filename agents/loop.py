@@ -244,14 +244,18 @@ def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list
     session = bench.session
     if not batch[0].is_read and not after_finish:
         session.check()
-    skipped = runner.failure(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
+    skipped = (
+        runner.failure(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
+    )
     recovered = [skipped or each.refusal or journal.recover(session, each.call) for each in batch]
     for each in batch:
         journal.begin(session, each.call, each.prepared)
     if len(batch) == 1:
         timed = [_timed(bench, batch[0], recovered[0])]
     else:
-        futures = [_readers.submit(_timed_apart, bench, each, known) for each, known in zip(batch, recovered, strict=True)]
+        futures = [
+            _readers.submit(_timed_apart, bench, each, known) for each, known in zip(batch, recovered, strict=True)
+        ]
         timed = [future.result() for future in futures]
     for each, (result, duration_ms) in zip(batch, timed, strict=True):
         _finish(bench, each.call, result, duration_ms)

@@ -85,7 +85,9 @@ class Session:
 
     def check(self) -> None:
         """Raise Stopped where a human, the server's end or a full disk stops the run here."""
-        verbs = set(self.run.controls.filter(taken_at=None).exclude(verb=Control.Verb.STEER).values_list("verb", flat=True))
+        verbs = set(
+            self.run.controls.filter(taken_at=None).exclude(verb=Control.Verb.STEER).values_list("verb", flat=True)
+        )
         if Control.Verb.CANCEL in verbs:
             raise Stopped(Status.CANCELLED, self._by(Control.Verb.CANCEL, "cancelled"))
         if self.cancelled.is_set():
@@ -108,7 +110,9 @@ class Session:
     def take_messages(self) -> list[str]:
         """Take the waiting messages: each becomes an event of the agent that reads it. Return their texts."""
         rows = list(
-            self.run.controls.filter(verb=Control.Verb.STEER, taken_at=None).select_related("created_by").order_by("pk")[:50]
+            self.run.controls.filter(verb=Control.Verb.STEER, taken_at=None)
+            .select_related("created_by")
+            .order_by("pk")[:50]
         )
         if not rows:
             return []

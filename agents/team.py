@@ -13,6 +13,7 @@ from agents.streams import OpenStream
 from workspaces import sandbox, setup, snapshots
 from workspaces.files import put_back_interrupted
 from workspaces.models import Snapshot
+from workspaces.tidying import remove_old_trees
 
 
 def drive(session: Session) -> None:
@@ -48,9 +49,15 @@ def _prepare(session: Session) -> None:
     workspace.epoch = lease.epoch
     workspace.save(update_fields=["epoch"])
     snapshots.prepare(workspace)
+    remove_old_trees(workspace)
     if first:
         baseline = Snapshot.objects.get(workspace=workspace, number=0)
-        session.append(session.fact(Kind.SNAPSHOT, {"number": 0, "call_id": "", "tree": baseline.tree, "files": [], "file_count": 0, "hidden": []}))
+        session.append(
+            session.fact(
+                Kind.SNAPSHOT,
+                {"number": 0, "call_id": "", "tree": baseline.tree, "files": [], "file_count": 0, "hidden": []},
+            )
+        )
 
 
 def _end_leftovers(session: Session) -> None:

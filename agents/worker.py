@@ -20,16 +20,21 @@ from agents import doorbell, lease, team
 from agents.events import LeaseLost, TranscriptFull
 from agents.lease import Renewer
 from agents.models import Control, Kind, Run, Status
-from agents.models.run import WORKING
+from agents.models.run import FINAL, WORKING
 from agents.providers.base import ProviderError, Trouble
 from agents.session import Session, Stopped
-from workspaces import snapshots, sources
+from workspaces import setup, snapshots, sources, tidying
+from workspaces.git import GitError
 from workspaces.models import Repository
+from workspaces.store import StoreError
+from workspaces.trees import TreeError
 
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 DRAIN_S = 20.0
+TIDY_EVERY_S = 600.0
+TIDY_AFTER = timedelta(hours=1)
 MIRRORS_AT_ONCE = 2
 LAYER_FAULTS = (OSError, RuntimeError, ValueError, RedisError)
 
@@ -46,6 +51,7 @@ class Supervisor(threading.Thread):
         self._sessions: dict[threading.Thread, Session] = {}
         self._mirrors: dict[threading.Thread, int] = {}
         self._renewer = Renewer()
+        self._tidied_at = time.monotonic()
 
     def run(self) -> None:
         self._renewer.start()
@@ -70,6 +76,9 @@ class Supervisor(threading.Thread):
         self._pass_on_words()
         while len(self._sessions) < self._concurrency and (held := lease.claim()):
             self._start(held)
+        if time.monotonic() - self._tidied_at > TIDY_EVERY_S:
+            self._tidied_at = time.monotonic()
+            threading.Thread(target=_tidy, name="tidy", daemon=True).start()
         while len(self._mirrors) < MIRRORS_AT_ONCE and (repository := _claim_repository()):
             self._start_mirror(repository)
 
@@ -145,8 +154,23 @@ def _claim_repository() -> Repository | None:
 
 
 def _mirror(repository_id: int) -> None:
+    """Mirror a source, then look what its files say about set-up and checks."""
     try:
         sources.mirror(repository_id)
+        row = Repository.objects.filter(pk=repository_id, status=Repository.Status.READY).first()
+        if row is not None:
+            row.suggestions = setup.suggest(row)
+            row.save(update_fields=["suggestions"])
+    finally:
+        connections.close_all()
+
+
+def _tidy() -> None:
+    """Remove the trees of runs that ended for good an hour ago or more, 100 at a time."""
+    ended = Run.objects.filter(status__in=FINAL, finished_at__lt=timezone.now() - TIDY_AFTER, workspace__epoch__gt=0)
+    try:
+        for run in ended.select_related("workspace")[:100]:
+            tidying.forget_tree(run.place)
     finally:
         connections.close_all()
 
@@ -167,6 +191,9 @@ def work(session: Session) -> None:
         _end(session, to, error.sentence)
     except TranscriptFull as full:
         _end(session, Status.NEEDS_ATTENTION, str(full))
+    except (GitError, StoreError, TreeError) as error:
+        log.warning("Run %s: %s", session.run.pk, error)
+        _end(session, Status.FAILED, f"The tree could not be kept or laid out: {error}")
     except (OperationalError, InterfaceError):  # the supervisor gives the run back once the database answers
         log.exception("Run %s lost the database; it goes on from what is stored", session.run.pk)
     except Exception as error:  # the outermost catch: a bug fails the run, with its reason, and not the server

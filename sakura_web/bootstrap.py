@@ -49,7 +49,9 @@ def switch_to_newer_python():
 def make_venv():
     # type: () -> None
     """Make .venv where it is missing, or where its Python is gone."""
-    if runs([PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]) and runs([PYTHON, "-m", "pip", "--version"]):
+    if runs([PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]) and runs(
+        [PYTHON, "-m", "pip", "--version"]
+    ):
         return
     try:
         import ensurepip  # noqa: F401, PLC0415 -- Debian leaves it out; asked before venv fails halfway
@@ -71,7 +73,16 @@ def install(requirements):
     if os.path.exists(marker) and open(marker).read() == wanted:
         return
     print("Installing %s (a minute or two, once) …" % requirements, flush=True)
-    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "-r", os.path.join(HERE, requirements)]
+    command = [
+        PYTHON,
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--quiet",
+        "-r",
+        os.path.join(HERE, requirements),
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout.decode(errors="replace")[-4000:])

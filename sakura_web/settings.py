@@ -41,10 +41,8 @@ def _secret_key() -> str:
     temporary = path.with_name(f"secret_key.{secrets.token_hex(4)}")
     temporary.touch(mode=0o600, exist_ok=False)
     temporary.write_text(secrets.token_urlsafe(64), encoding="ascii")
-    try:
-        path.hardlink_to(temporary)  # fails if another process was first: its key stays
-    except FileExistsError:
-        pass
+    with suppress(FileExistsError):  # another process was first: its key stays
+        path.hardlink_to(temporary)
     temporary.unlink()
     return path.read_text(encoding="ascii")
 
@@ -92,7 +90,9 @@ if PRODUCTION and not SAKURA_BASE_URL:
 
 _base = urlsplit(SAKURA_BASE_URL)
 if SAKURA_BASE_URL and (_base.scheme not in ("http", "https") or not _base.hostname or _base.path):
-    raise ImproperlyConfigured(f"SAKURA_BASE_URL={SAKURA_BASE_URL!r} must be scheme and host, as in https://sakura.example.org.")
+    raise ImproperlyConfigured(
+        f"SAKURA_BASE_URL={SAKURA_BASE_URL!r} must be scheme and host, as in https://sakura.example.org."
+    )
 HTTPS = _base.scheme == "https"
 
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *([_base.hostname] if _base.hostname else [])]
@@ -147,7 +147,11 @@ TEMPLATES = [
             **(
                 {}
                 if DEBUG
-                else {"loaders": [("django.template.loaders.cached.Loader", ["django.template.loaders.filesystem.Loader"])]}
+                else {
+                    "loaders": [
+                        ("django.template.loaders.cached.Loader", ["django.template.loaders.filesystem.Loader"])
+                    ]
+                }
             ),
         },
     }
@@ -166,7 +170,9 @@ _SQLITE: dict[str, Any] = {
     "OPTIONS": {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;PRAGMA journal_size_limit=67108864",
+        "init_command": (
+            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;PRAGMA journal_size_limit=67108864"
+        ),
     },
     # Threads share no in-memory database; a file they do.
     "TEST": {"NAME": SAKURA_DATA_DIR / "test.sqlite3"},
@@ -186,7 +192,8 @@ def _database() -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL must name PostgreSQL or SQLite.")
     parsed["CONN_MAX_AGE"] = 0
     parsed["CONN_HEALTH_CHECKS"] = True  # a pool must not hand out what a restart of PostgreSQL broke
-    # A worker's run threads keep one each; 8 readers, 2 mirrors and the threads that claim, renew and stream share the rest.
+    # A worker's run threads keep one each; 8 readers, 2 mirrors and the threads that claim, renew and stream
+    # share the rest.
     pool = {"min_size": 1, "max_size": SAKURA_CONCURRENCY + 16, "timeout": 10}
     parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
     return parsed
@@ -195,7 +202,9 @@ def _database() -> dict[str, Any]:
 DATABASES = {"default": _database()}
 SQLITE = DATABASES["default"]["ENGINE"].endswith("sqlite3")
 if PRODUCTION and SCALED and SQLITE:
-    raise ImproperlyConfigured("Several processes need PostgreSQL: set DATABASE_URL, or leave REDIS_URL out to run one process.")
+    raise ImproperlyConfigured(
+        "Several processes need PostgreSQL: set DATABASE_URL, or leave REDIS_URL out to run one process."
+    )
 
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {

@@ -1,7 +1,7 @@
 """What all tests share: three people, a real git source, and a worker that runs in the test's own thread."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,6 @@ def work_once() -> Run | None:
 
 
 @pytest.fixture(autouse=True)
-def plain_process_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def plain_process_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run worked on in the test's thread must not close the test's own connection."""
     monkeypatch.setattr(connections, "close_all", lambda: None)
-    yield

@@ -29,7 +29,7 @@ _TRY_DATETIME = (
     "python3 -c 'from datetime import datetime; from almanac.billing import next_bill; "
     "print(next_bill(datetime(2025, 1, 31, 9, 30), 1))'"
 )
-_NEW_TEST = '''\
+_NEW_TEST = """\
 import unittest
 from datetime import datetime
 
@@ -43,7 +43,7 @@ class NextBill(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
-'''
+"""
 
 
 def _say(text: str, *calls: tuple[str, dict[str, Any]], tokens: int = 2000) -> dict[str, Any]:
@@ -75,12 +75,20 @@ IMPLEMENTER = [
         _read("tests/test_dates.py"),
         tokens=2100,
     ),
-    _say("Who else calls `add_months`?", ("search_in_files", {"pattern": r"add_months\(", "output_mode": "content"}), tokens=3900),
+    _say(
+        "Who else calls `add_months`?",
+        ("search_in_files", {"pattern": r"add_months\(", "output_mode": "content"}),
+        tokens=3900,
+    ),
     _say("Now the tests, as they are.", _run("python3 -m unittest -v"), tokens=4600),
     _say(
         "Two faults: December comes out as month 0, and the day is never shortened. "
         "I’ll count in months since year 0 and cut the day to the last one of the month.",
-        _edit("almanac/dates.py", "from datetime import date, timedelta\n", "from calendar import monthrange\nfrom datetime import date, timedelta\n"),
+        _edit(
+            "almanac/dates.py",
+            "from datetime import date, timedelta\n",
+            "from calendar import monthrange\nfrom datetime import date, timedelta\n",
+        ),
         _edit("almanac/dates.py", _OLD, _FIRST),
         tokens=6000,
     ),
@@ -88,7 +96,11 @@ IMPLEMENTER = [
     _say(
         "All green. The changelog wants a line.",
         _read("CHANGELOG.md"),
-        _edit("CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- Renewal dates at the end of a month, and in December, no longer fail.\n"),
+        _edit(
+            "CHANGELOG.md",
+            "## Unreleased\n",
+            "## Unreleased\n\n- Renewal dates at the end of a month, and in December, no longer fail.\n",
+        ),
         tokens=7600,
     ),
     _say(
@@ -160,7 +172,12 @@ REVIEWER = [
         tokens=4700,
     ),
     # Round 2
-    _say("Again the change, and the case that broke.", ("check_changes", {"mode": "full"}), _run(_TRY_DATETIME), tokens=3600),
+    _say(
+        "Again the change, and the case that broke.",
+        ("check_changes", {"mode": "full"}),
+        _run(_TRY_DATETIME),
+        tokens=3600,
+    ),
     _say("", _run("python3 -m unittest"), tokens=5000),
     _say(
         "",

@@ -39,6 +39,7 @@ class Status(models.TextChoices):
 
 
 WORKING = frozenset({Status.PREPARING, Status.IMPLEMENTING, Status.REVIEWING})
+FINAL = frozenset({Status.APPROVED, Status.REJECTED, Status.CANCELLED})
 CANCELLABLE = WORKING | {Status.QUEUED, Status.PAUSED, Status.AWAITING_HUMAN, Status.NEEDS_ATTENTION}
 URGENCY = (
     Status.NEEDS_ATTENTION,
@@ -57,7 +58,9 @@ URGENCY = (
 _STOPS = {Status.PAUSED, Status.CANCELLED, Status.FAILED, Status.NEEDS_ATTENTION, Status.QUEUED, Status.AWAITING_HUMAN}
 
 TRANSITIONS: dict[Status, frozenset[Status]] = {
-    Status.QUEUED: frozenset({Status.PREPARING, Status.PAUSED, Status.CANCELLED, Status.FAILED, Status.NEEDS_ATTENTION}),
+    Status.QUEUED: frozenset(
+        {Status.PREPARING, Status.PAUSED, Status.CANCELLED, Status.FAILED, Status.NEEDS_ATTENTION}
+    ),
     Status.PREPARING: frozenset({Status.IMPLEMENTING, Status.REVIEWING, *_STOPS}),
     Status.IMPLEMENTING: frozenset({Status.REVIEWING, *_STOPS}),
     Status.REVIEWING: frozenset({Status.IMPLEMENTING, *_STOPS}),
@@ -86,7 +89,9 @@ class Run(models.Model):
     workspace = models.OneToOneField(Workspace, null=True, on_delete=models.PROTECT, related_name="run")
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED)
     reason = models.TextField(blank=True, help_text="Why the run stands where it stands, in a sentence.")
-    resume_to = models.CharField(max_length=20, blank=True, help_text="The agent's phase to go on with: implementing or reviewing.")
+    resume_to = models.CharField(
+        max_length=20, blank=True, help_text="The agent's phase to go on with: implementing or reviewing."
+    )
     round = models.PositiveIntegerField(default=1)
     step = models.PositiveIntegerField(default=0, help_text="Model responses so far, of both agents.")
     last_seq = models.PositiveIntegerField(default=0)
@@ -108,7 +113,9 @@ class Run(models.Model):
     additions = models.PositiveIntegerField(default=0)
     deletions = models.PositiveIntegerField(default=0)
     snapshot = models.PositiveIntegerField(default=0, help_text="The number of the latest snapshot.")
-    sandbox = models.JSONField(default=dict, help_text="What was applied to the last command: level, bwrap, uid, network, limits.")
+    sandbox = models.JSONField(
+        default=dict, help_text="What was applied to the last command: level, bwrap, uid, network, limits."
+    )
     branch = models.CharField(max_length=250, blank=True)
     commit = models.CharField(max_length=40, blank=True)
     pushed_at = models.DateTimeField(null=True, blank=True)
@@ -232,7 +239,9 @@ class ToolCall(models.Model):
     effect = models.CharField(max_length=10, blank=True)
     state = models.CharField(max_length=12, choices=CallState.choices, default=CallState.INTENT)
     epoch = models.PositiveIntegerField()
-    writes = models.JSONField(default=dict, help_text='{path: [sha256 before or "", sha256 after]}, kept just before a write.')
+    writes = models.JSONField(
+        default=dict, help_text='{path: [sha256 before or "", sha256 after]}, kept just before a write.'
+    )
     process = models.JSONField(default=dict, help_text='{"pid", "start", "boot"} of the sandbox, to end it if we die.')
     started_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, blank=True)

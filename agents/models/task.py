@@ -53,9 +53,7 @@ class Task(models.Model):
     script = models.JSONField(null=True, blank=True, help_text="What the scripted model plays.")
     policy = models.JSONField(default=dict)
     budgets = models.JSONField(default=dict)
-    max_rounds = models.PositiveSmallIntegerField(
-        default=3, validators=[MinValueValidator(1), MaxValueValidator(10)]
-    )
+    max_rounds = models.PositiveSmallIntegerField(default=3, validators=[MinValueValidator(1), MaxValueValidator(10)])
     is_demo = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)

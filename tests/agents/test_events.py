@@ -33,7 +33,9 @@ def test_numbers_have_no_gap_when_many_threads_write(launch: Callable[..., Run])
     for thread in threads:
         thread.join(timeout=60)
     run.refresh_from_db()
-    assert list(Event.objects.filter(run=run).order_by("seq").values_list("seq", flat=True)) == list(range(1, run.last_seq + 1))
+    assert list(Event.objects.filter(run=run).order_by("seq").values_list("seq", flat=True)) == list(
+        range(1, run.last_seq + 1)
+    )
     assert run.last_seq == 102
 
 

@@ -10,13 +10,17 @@ from django.contrib.auth.models import User
 from agents import control
 from agents.models import Kind, Run, Status
 from tests.conftest import git, work_once
+from workspaces import snapshots, tidying
 from workspaces.models import Snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 READ = {"name": "read_file", "input": {"file_path": "calc.py"}}
 EDIT = {"name": "edit_file", "input": {"file_path": "calc.py", "old_string": "a - b", "new_string": "a + b"}}
-FINISH = {"name": "finish_task", "input": {"summary": "Mended add.", "modified_files": ["calc.py"], "risk_level": "low"}}
+FINISH = {
+    "name": "finish_task",
+    "input": {"summary": "Mended add.", "modified_files": ["calc.py"], "risk_level": "low"},
+}
 
 
 def review(verdict: str, **more: Any) -> dict[str, Any]:
@@ -98,7 +102,9 @@ def test_what_a_model_gets_wrong_is_told_to_it_and_the_run_goes_on(launch: Calla
     assert not results(run)[5]["is_error"]
 
 
-def test_a_model_that_calls_no_tool_is_asked_once_and_then_the_run_ends_with_the_reason(launch: Callable[..., Run]) -> None:
+def test_a_model_that_calls_no_tool_is_asked_once_and_then_the_run_ends_with_the_reason(
+    launch: Callable[..., Run],
+) -> None:
     launch({"implementer": [{"text": "Hello."}, {"text": "Still here."}]})
     run = work_once()
     assert run is not None
@@ -136,7 +142,9 @@ def test_a_spent_budget_stops_the_run_in_a_reviewable_state(launch: Callable[...
 
 
 def test_reads_of_one_turn_are_answered_in_the_order_of_the_calls(launch: Callable[..., Run]) -> None:
-    reads: list[dict[str, Any]] = [{"name": "read_file", "input": {"file_path": name}} for name in ("README.md", "calc.py", "tests/test_calc.py")]
+    reads: list[dict[str, Any]] = [
+        {"name": "read_file", "input": {"file_path": name}} for name in ("README.md", "calc.py", "tests/test_calc.py")
+    ]
     launch({"implementer": [say(*reads), say(EDIT), say(FINISH)], "reviewer": [review("approve")]})
     run = work_once()
     assert run is not None
@@ -150,5 +158,20 @@ def test_a_command_changes_the_tree_and_its_snapshot_says_what(launch: Callable[
     assert run is not None
     assert not results(run)[0]["is_error"], results(run)[0]["content"]
     snapshot = Snapshot.objects.get(workspace_id=run.pk, number=1)
-    assert {(each["path"], each["status"]) for each in snapshot.files} == {("made.txt", "added"), ("README.md", "deleted")}
+    assert {(each["path"], each["status"]) for each in snapshot.files} == {
+        ("made.txt", "added"),
+        ("README.md", "deleted"),
+    }
     assert run.sandbox["level"] == "full"
+
+
+def test_the_tree_of_an_ended_run_is_removed_and_its_diff_stays(launch: Callable[..., Run], teammate: User) -> None:
+    launch(SCRIPT)
+    run = work_once()
+    assert run is not None
+    control.cancel(run, teammate)
+    run.place.outputs.joinpath("kept.txt").write_text("kept")
+    tidying.forget_tree(run.place)
+    assert not list(run.place.folder.glob("e*"))
+    assert run.place.outputs.joinpath("kept.txt").exists()
+    assert [change.path for change in snapshots.changes(run.place).files] == ["calc.py"]

@@ -67,7 +67,13 @@ class Web(Server):
 
     def new_task(self, repository: int, script: dict[str, Any]) -> int:
         """Launch a task of the scripted model; return its run."""
-        task = {"repository": repository, "title": "Mend add", "prompt": "Mend it.", "model": "scripted", "script": script}
+        task = {
+            "repository": repository,
+            "title": "Mend add",
+            "prompt": "Mend it.",
+            "model": "scripted",
+            "script": script,
+        }
         return int(self.api("POST", "/tasks", json=task)["runs"][0]["id"])
 
 

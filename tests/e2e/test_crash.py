@@ -12,7 +12,15 @@ from tests.e2e.server import Server, wait_for
 def launch(server: Server, source: Path, script: dict[str, Any]) -> int:
     repository = server.add_repository(source)
     task = server.api(
-        "POST", "/tasks", json={"repository": repository, "title": "Mend add", "prompt": "Mend it.", "model": "scripted", "script": script}
+        "POST",
+        "/tasks",
+        json={
+            "repository": repository,
+            "title": "Mend add",
+            "prompt": "Mend it.",
+            "model": "scripted",
+            "script": script,
+        },
     )
     return int(task["runs"][0]["id"])
 
@@ -57,7 +65,10 @@ def test_a_command_that_a_crash_cut_off_is_interrupted_and_never_run_again(serve
 
 
 def test_a_stopped_server_gives_its_runs_back_and_the_next_start_goes_on(server: Server, source: Path) -> None:
-    script = {"implementer": [say(READ), say(EDIT) | {"delay_ms": 20_000}, say(FINISH)], "reviewer": [review("approve")]}
+    script = {
+        "implementer": [say(READ), say(EDIT) | {"delay_ms": 20_000}, say(FINISH)],
+        "reviewer": [review("approve")],
+    }
     run = launch(server, source, script)
     wait_for(lambda: "tool_result" in kinds(server.events(run)), "the first result")
     assert server.stop() == 0

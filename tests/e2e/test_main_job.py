@@ -118,13 +118,19 @@ def test_from_the_form_to_the_revert(
     expect(page.get_by_text("sakura/1-mend-the-addition").first).to_be_visible()
     shoot(page, "review-approved")
     page.get_by_role("button", name=re.compile("Push")).first.click()
-    wait_for(lambda: "sakura/1-mend-the-addition" in git(source, "branch", "--list", "sakura/*"), "the branch in the source")
+    wait_for(
+        lambda: "sakura/1-mend-the-addition" in git(source, "branch", "--list", "sakura/*"), "the branch in the source"
+    )
 
     branch = "sakura/1-mend-the-addition"
     assert git(source, "show", f"{branch}:README.md") == git(source, "show", "main:README.md")
     assert "a + b" in git(source, "show", f"{branch}:calc.py")
     assert git(source, "log", "--format=%P", "-1", branch) == git(source, "rev-parse", "main")
-    assert (git(source, "rev-parse", "HEAD"), git(source, "status", "--porcelain"), (source / "calc.py").read_text()) == source_state
+    assert (
+        git(source, "rev-parse", "HEAD"),
+        git(source, "status", "--porcelain"),
+        (source / "calc.py").read_text(),
+    ) == source_state
     assert problems == []
 
 

@@ -167,7 +167,9 @@ def test_a_worker_refuses_a_layer_and_a_database_that_others_cannot_share(tmp_pa
 
 def test_a_production_set_up_for_many_processes_passes_djangos_own_check(tmp_path: Path) -> None:
     env = {"SAKURA_ENV": "production", "SAKURA_BASE_URL": "https://sakura.example.org", "REDIS_URL": scaled.REDIS}
-    good = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", DATABASE_URL="postgres://127.0.0.1/x", **env)
+    good = manage(
+        tmp_path, "check", "--deploy", "--fail-level", "WARNING", DATABASE_URL="postgres://127.0.0.1/x", **env
+    )
     assert (good.returncode, good.stderr) == (0, "System check identified no issues (0 silenced).\n")
     mixed = manage(tmp_path, "check", "--deploy", **env)
     assert "Several processes need PostgreSQL" in mixed.stderr

@@ -110,7 +110,7 @@ def _start_fault(place: Place, spool: Path) -> str:
 
 def end_leftover(pid: int, start_time: int) -> bool:
     """Kill a command of a dead server with all it started; False where it is gone, or the number is another's now."""
-    handle = processes.open_pidfd(pid)
+    handle = processes.open_pidfd(pid) if pid > 1 else None
     if handle is None:
         return False
     with ExitStack() as held:

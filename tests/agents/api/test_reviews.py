@@ -119,3 +119,10 @@ def test_an_approved_run_is_pushed_as_a_new_branch(reviewer: Caller, changed: Ru
 
 def test_only_an_approved_run_is_pushed(reviewer: Caller, changed: Run) -> None:
     assert reviewer.post(f"/runs/{changed.pk}/push").status_code == 409
+
+
+@pytest.mark.parametrize("path", ["..", "../x", "/etc/passwd", "a//b", ".", "a\x00b", "\\xff", ":(glob)*", "--help"])
+def test_an_odd_path_is_refused_and_never_a_fault(reviewer: Caller, changed: Run, path: str) -> None:
+    for dry_run in (True, False):
+        answer = reviewer.post(f"/runs/{changed.pk}/reverts", {"path": path, "dry_run": dry_run})
+        assert answer.status_code in (404, 409, 422)

@@ -84,6 +84,11 @@ def test_the_process_told_at_the_start_is_the_end_of_everything(run: Runner) -> 
     assert not end_leftover(pid, started)
 
 
+@pytest.mark.parametrize("pid", [0, 1, -1])
+def test_a_number_that_is_no_commands_ends_nothing(pid: int) -> None:
+    assert not end_leftover(pid, processes.start_time(pid) or 0)
+
+
 def test_a_caller_that_fails_leaves_nothing_running(run: Runner) -> None:
     seen: list[tuple[int, int]] = []
 

@@ -8,7 +8,7 @@ _ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
 def safe_text(text: str) -> str:
-    r"""Return the text with NUL as `\x00`, a raw path byte (surrogateescape) as `\xNN`, a lone surrogate as `\uNNNN`."""
+    r"""Return the text with NUL as `\x00`, a raw path byte (surrogateescape) as `\xNN`, lone surrogates as `\uNNNN`."""
     return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
 
 
@@ -20,7 +20,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def raw_path(text: str) -> str:
-    r"""Return the path that `safe_text` made `\xNN` of: each such byte from \x80 on is a raw byte (surrogateescape) again."""
+    r"""Return the path that `safe_text` made `\xNN` of: each such byte is raw (surrogateescape) again."""
     return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), text)
 
 

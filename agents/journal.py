@@ -84,7 +84,7 @@ def finish(
     state: CallState = CallState.DONE,
     run_changes: dict[str, Any] | None = None,
 ) -> Event:
-    """Commit the result: snapshot and tool_result events, the journal's row, what changed on the run; one transaction."""
+    """Commit the result: snapshot and tool_result events, the journal's row, the run's changes; one transaction."""
     facts = [session.fact(Kind.SNAPSHOT, snapshot_data(snapshot), call.call_id)] if snapshot else []
     facts.append(session.fact(Kind.TOOL_RESULT, _result_data(call, result, duration_ms), call.call_id))
     with transaction.atomic():

@@ -135,7 +135,8 @@ def release(run_id: int, epoch: int) -> None:
 
 
 def _give_up(run: Run) -> None:
-    reason = f"{TAKEOVERS} workers in a row were lost on this run without a step of progress. Look at the server's log, then retry."
+    lost = f"{TAKEOVERS} workers in a row were lost on this run without a step of progress."
+    reason = f"{lost} Look at the server's log, then retry."
     came_from = run.status
     with transaction.atomic():
         if run.move(Status.NEEDS_ATTENTION, reason=reason, resume_to=came_from, lease_epoch=run.lease_epoch + 1):

@@ -12,10 +12,10 @@ from django.db import close_old_connections, transaction
 from django.db.models import F
 
 from agents import journal
+from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
 from agents.models import Agent, CallState, Control, Kind, Status, ToolCall
-from agents.bench import Bench
 from agents.providers import models as registry
 from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, Trouble
 from agents.providers.retry import respond_with_retries
@@ -203,7 +203,7 @@ def _unique(session: Session, calls: tuple[Call, ...]) -> tuple[tuple[Call, ...]
 
 
 def _act(bench: Bench, talk: Conversation) -> int:
-    """Carry out the open calls; return how many failed in a row at the end. A FINISH call leaves its claim in `talk`."""
+    """Carry out the open calls; return how many failed in a row at the end. A FINISH call's claim goes to `talk`."""
     failed = 0
     for batch in _batches(bench, talk):
         for call, result in _carry_out(bench, batch, after_finish=talk.claim is not None):

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from agents import bench, conversation, loop, prompting
+from agents.lease import boot_id
 from agents.loop import Ended
 from agents.models import Agent, Kind, Review, Status, Verdict
 from agents.session import Session, Stopped
@@ -63,7 +64,8 @@ def _prepare(session: Session) -> None:
 def _end_leftovers(session: Session) -> None:
     """Kill what commands of a lost worker still run on this machine."""
     for call in session.run.calls.filter(state="intent").exclude(process={})[:50]:
-        sandbox.end_leftover(call.process.get("pid", 0), call.process.get("start", 0))
+        if call.process.get("boot") == boot_id():
+            sandbox.end_leftover(call.process["pid"], call.process["start"])
 
 
 def _set_up(session: Session) -> Path | None:

@@ -1,6 +1,7 @@
 """All settings; the only place that reads the environment. A bad value is a loud ImproperlyConfigured."""
 
 import secrets
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,8 @@ _SQLITE: dict[str, Any] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": (
-            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;PRAGMA journal_size_limit=67108864"
+            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
+            "PRAGMA journal_size_limit=67108864"
         ),
     },
     # Threads share no in-memory database; a file they do.

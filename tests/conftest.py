@@ -46,6 +46,12 @@ def data_folder(tmp_path: Path, settings: Settings) -> Path:
     return data
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Settings) -> None:
+    """Hash passwords in no time: how slow the real hash is, is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 def person(name: str, *roles: Role) -> User:
     user = User.objects.create_user(name, password=f"{name}-has-a-long-password")
     user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])

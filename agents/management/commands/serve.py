@@ -6,12 +6,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from daphne.server import Server  # first: it installs the asyncio reactor
-from channels.layers import get_channel_layer  # isort: skip
-from channels.routing import get_default_application  # isort: skip
-from django.conf import settings  # isort: skip
-from django.core.management import BaseCommand, CommandError, CommandParser, call_command  # isort: skip
-from twisted.internet import reactor  # isort: skip
+from daphne.server import Server  # isort: skip -- first: it installs the asyncio reactor
+from channels.layers import get_channel_layer
+from channels.routing import get_default_application
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from twisted.internet import reactor
 
 from agents import consumers, worker
 from agents.management.people import administrator
@@ -77,7 +77,8 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         raise CommandError(
             f"Port {port} on {host} can't be used: {getattr(error, 'strerror', None) or error}. "
-            f"If another program (or another Sakura) has it, take a free one: SAKURA_PORT={port + 1 if port < 65535 else 8000} make run"
+            f"If another program (or another Sakura) has it, take a free one: "
+            f"SAKURA_PORT={port + 1 if port < 65535 else 8000} make run"
         ) from error
     listening.setblocking(False)
     return listening

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from agents.forms import LoginForm
+from agents.forms.people import LoginForm
 from agents.models import LoginAttempts, LoginLink
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"

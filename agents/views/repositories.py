@@ -14,7 +14,7 @@ from agents import doorbell
 from agents import repositories as acting
 from agents.access import requires
 from agents.control import Refused
-from agents.forms import RepositoryAddForm, RepositoryForm
+from agents.forms.repository import RepositoryAddForm, RepositoryForm
 from agents.models import Role, has_role
 from workspaces import credentials, sources
 from workspaces.models import Repository

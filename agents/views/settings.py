@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.access import requires
-from agents.forms import PasswordForm, TokenForm, UserForm
+from agents.forms.people import PasswordForm, TokenForm, UserForm
 from agents.models import ApiToken, LoginLink, Role, has_role, roles_of
 from agents.providers import models
 from workspaces import sandbox

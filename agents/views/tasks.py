@@ -14,7 +14,7 @@ from agents import control
 from agents import demo as sample
 from agents.access import requires
 from agents.control import Refused
-from agents.forms import TaskForm
+from agents.forms.task import TaskForm
 from agents.launching import PROMPT_LIMIT, SCRIPTED
 from agents.models import IdempotencyKey, Role, Run, Task
 from agents.providers import models

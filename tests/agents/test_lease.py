@@ -1,5 +1,6 @@
 """Leases: one holder, fenced by its epoch, taken over when it is gone."""
 
+import os
 import subprocess
 import threading
 from collections.abc import Callable
@@ -40,6 +41,24 @@ def test_a_run_of_a_dead_process_is_taken_over_at_once_with_its_tree(launch: Cal
     held = lease.claim()
     assert held is not None
     assert (held.epoch, held.took_over, held.kept_tree) == (2, True, True)
+
+
+def test_a_dead_process_that_nobody_waited_for_is_gone() -> None:
+    machine, boot, _, _ = lease.owner().split(":")
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    name = f"{machine}:{boot}:{child.pid}:{lease.start_time(child.pid)}"
+    assert not lease.is_gone(name)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays a zombie
+    assert lease.is_gone(name)
+    child.communicate()
+
+
+def test_a_process_of_another_container_may_live_whatever_its_number() -> None:
+    machine, boot, _, _ = lease.owner().split(":")
+    ident, host, space = machine.rsplit(".", 2)
+    assert not lease.is_gone(f"{ident}.{host}.{int(space) + 1}:{boot}:999999999:1")
+    assert lease.is_gone(f"{machine}:{boot}:999999999:1")
 
 
 def test_a_run_of_an_owner_that_may_live_waits_for_the_lease_and_gets_a_new_tree(launch: Callable[..., Run]) -> None:

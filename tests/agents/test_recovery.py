@@ -9,9 +9,9 @@ from pytest import MonkeyPatch
 from agents import journal, loop, team
 from agents.models import CallState, Kind, Run, Status
 from agents.session import Session
-from agents.tools import runner, writing
+from agents.tools import runner
 from tests.agents.test_lease import dead_owner
-from tests.agents.test_team import EDIT, FINISH, READ, kinds, results, review, say
+from tests.agents.test_team import EDIT, FINISH, READ, kinds, review, say
 from tests.conftest import work_once
 from workspaces import files, known, store
 
@@ -59,7 +59,7 @@ def killed_and_taken_over(run: Run) -> Run:
     """Work until the kill, then let the next server take the run over and end it."""
     with pytest.raises(Killed):
         work_once()
-    known.memory.clear()
+    known.memory._known.clear()  # what the dead process had in memory
     Run.objects.filter(pk=run.pk).update(lease_owner=dead_owner())
     ended = work_once()
     assert ended is not None

@@ -1,0 +1,1 @@
+"""What people fill in: each form checks itself, and the bounds are those of the models."""

@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
 
+from agents.control import Refused
 from agents.models import Role, has_role, roles_of
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
@@ -31,6 +32,12 @@ def refusal(user: AbstractBaseUser | AnonymousUser, role: Role) -> str:
     if not roles_of(user):
         return NO_ROLE
     return f"This needs the role {role.value} (to {MAY[role]}). Ask an administrator to give it to you."
+
+
+def demand(user: AbstractBaseUser | AnonymousUser, role: Role) -> None:
+    """Raise Refused (403) unless the user may do what the role is for."""
+    if sentence := refusal(user, role):
+        raise Refused("FORBIDDEN", sentence, 403)
 
 
 def requires(role: Role) -> Callable[[View], View]:

@@ -20,6 +20,7 @@ from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
 
 WARN_AT = 0.8
+BUDGET_WORDS = {"usd": "US dollars", "files": "changed files", "lines": "changed lines"}
 
 
 @dataclass
@@ -65,21 +66,13 @@ class Bench:
                 place=self.place,
                 cancelled=session.cancelled,
                 emit=stream.write,
-                sees_images=self.model.sees_images,
             )
 
     def budget_spent(self) -> str:
         """Return the sentence that ends the run when a budget is used up, else ""; tell the agent once at 80 %."""
-        run, limits = self.session.run, self.session.task.limits()
-        used: dict[str, tuple[float, float]] = {
-            "steps": (run.step, limits.steps),
-            "seconds": (run.elapsed_ms() / 1000, limits.seconds),
-            "tokens": (run.input_tokens + run.output_tokens, limits.tokens),
-            "US dollars": (float(run.usd), limits.usd),
-            "changed files": (run.changed_files, limits.files),
-            "changed lines": (run.additions + run.deletions, limits.lines),
-        }
-        for name, (amount, limit) in used.items():
+        limits = self.session.task.limits().model_dump()
+        for budget, amount in self.session.run.used().items():
+            name, limit = BUDGET_WORDS.get(budget, budget), limits[budget]
             if amount >= limit:
                 return f"The budget of {limit:,} {name} is used up."
             if amount >= WARN_AT * limit and name not in self.warned:

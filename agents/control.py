@@ -1,6 +1,5 @@
 """What a human may ask of a run: launch, steer, pause, resume, cancel, retry. Each leaves its event."""
 
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -8,10 +7,10 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from agents import doorbell, events
+from agents import doorbell, events, facts
 from agents.events import Fact
-from agents.models import Control, Kind, Run, Status, Task
-from agents.models.run import CANCELLABLE
+from agents.models import Agent, Control, Kind, Run, Status, Task
+from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
 from workspaces.models import Workspace
 
 STEER_LIMIT = 20_000
@@ -45,8 +44,8 @@ def new_run(task: Task, by: User | None) -> Run:
         run.save(update_fields=["workspace"])
         events.append(
             run.pk,
-            Fact(Kind.STATUS, {"from": "", "to": Status.QUEUED, "reason": "launched", "by": _name(by)}),
-            Fact(Kind.MESSAGE, {"text": task.prompt, "author": _name(by)}, agent="implementer"),
+            facts.moved("", Status.QUEUED, "launched", _name(by)),
+            Fact(Kind.MESSAGE, {"text": task.prompt, "author": _name(by)}, agent=Agent.IMPLEMENTER),
         )
         transaction.on_commit(doorbell.ring_workers, robust=True)
     run.refresh_from_db()
@@ -59,7 +58,7 @@ def steer(run: Run, by: User | None, text: str) -> Control:
         raise Refused("EMPTY", "The message is empty; write what the agent should know.", 422)
     if len(text) > STEER_LIMIT:
         raise Refused("TOO_LONG", f"The message has {len(text):,} characters; at most {STEER_LIMIT:,} are taken.", 422)
-    if not (run.state.is_working or run.state in (Status.QUEUED, Status.PAUSED)):
+    if run.state not in STEERABLE:
         hint = " Request changes on its review page instead." if run.state is Status.AWAITING_HUMAN else ""
         raise Refused("NOT_RUNNING", f"No agent reads messages while the run is “{run.state.label}”.{hint}")
     if run.controls.filter(verb=Control.Verb.STEER, taken_at=None).count() >= OPEN_STEERS:
@@ -69,12 +68,12 @@ def steer(run: Run, by: User | None, text: str) -> Control:
 
 def pause(run: Run, by: User | None) -> None:
     """Pause a run: at once when it is queued, after its running call when a worker holds it."""
-    if run.state is Status.QUEUED:
-        _move(run, Status.PAUSED, by, "paused")
-    elif run.state.is_working:
+    if run.state not in PAUSABLE:
+        raise Refused("NOT_RUNNING", f"The run is “{run.state.label}”; only a queued or working one can be paused.")
+    if run.state.is_working:
         _leave(run, by, Control.Verb.PAUSE)
     else:
-        raise Refused("NOT_RUNNING", f"The run is “{run.state.label}”; only a queued or working one can be paused.")
+        _move(run, Status.PAUSED, by, "paused")
 
 
 def resume(run: Run, by: User | None) -> None:
@@ -86,7 +85,7 @@ def resume(run: Run, by: User | None) -> None:
 
 def retry(run: Run, by: User | None) -> None:
     """Queue a failed run, or one that needs attention, again; it goes on where it stood."""
-    if run.state not in (Status.FAILED, Status.NEEDS_ATTENTION):
+    if run.state not in RETRYABLE:
         raise Refused("NOT_FAILED", f"The run is “{run.state.label}”; only a failed one can be retried.")
     _move(run, Status.QUEUED, by, "retried", takeovers=0, finished_at=None)
 
@@ -121,9 +120,9 @@ def _move(run: Run, to: Status, by: User | None, word: str, **changes: Any) -> N
                 "TOO_LATE",
                 f"Someone was faster: the run is “{run.state.label}” now ({run.reason or 'no reason kept'}).",
             )
-        events.append(run.pk, Fact(Kind.STATUS, {"from": came_from, "to": to, "reason": reason, "by": _name(by)}))
+        events.append(run.pk, facts.moved(came_from, to, reason, _name(by)))
         if to is Status.QUEUED:
-            transaction.on_commit(partial(doorbell.ring_workers), robust=True)
+            transaction.on_commit(doorbell.ring_workers, robust=True)
 
 
 def _name(user: User | None) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from agents import events
 from agents.models import Agent, Event, Kind, Run
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
-from agents.providers.tokens import estimate_tokens
+from agents.providers.tokens import IMAGE_TOKENS, estimate_bytes, estimate_tokens
+from workspaces.models import Snapshot
 
 MASK_AT = 0.7
 """Share of the context window from which old results give way to one line each."""
@@ -73,7 +74,7 @@ class Conversation:
 
     def next_tokens(self) -> int:
         """Estimate the tokens of the next request, from the last count and what came since."""
-        return self.used_tokens + estimate_tokens("x" * min(self.unsent_chars, 4_000_000))
+        return self.used_tokens + estimate_bytes(self.unsent_chars)
 
     def mask(self, window: int, *, keep: int = KEEP_LAST, at: float = MASK_AT) -> list[int]:
         """Replace the oldest results by one line each when the window is filled beyond `at`.
@@ -101,7 +102,7 @@ class Conversation:
         long = [answer for answer in turn.answers if len(answer.content) > len(MASKED) or answer.images]
         if not long:
             return 0
-        saved = sum(estimate_tokens(answer.content) + 1500 * len(answer.images) for answer in long)
+        saved = sum(estimate_tokens(answer.content) + IMAGE_TOKENS * len(answer.images) for answer in long)
         masked = (replace(each, content=MASKED, images=()) if each in long else each for each in turn.answers)
         self.turns[index] = AnswersTurn(tuple(masked))
         return saved
@@ -194,8 +195,7 @@ def _finding(finding: dict[str, Any]) -> str:
 def revert_text(revert: dict[str, Any]) -> str:
     """Return a human's revert as the words the implementer reads."""
     what = "parts of it" if revert.get("hunks") else "it"
-    to = "the baseline" if not revert["to"] else f"snapshot {revert['to']}"
     return (
-        f"A human ({revert['author']}) looked at {revert['path']} and put {what} back to {to}. "
+        f"A human ({revert['author']}) looked at {revert['path']} and put {what} back to {Snapshot.called(revert['to'])}. "
         "That is decided: do not make that change again; read the file before you edit it."
     )

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events import LeaseLost
+from agents.facts import snapshot_data
 from agents.lease import boot_id
 from agents.models import CallState, Event, Kind, ToolCall
 from agents.providers.base import Call
@@ -95,18 +96,6 @@ def finish(
         if run_changes:
             session.update(**run_changes)
     return stored[-1]
-
-
-def snapshot_data(snapshot: Snapshot) -> dict[str, Any]:
-    """Return a snapshot as the data of its event."""
-    return {
-        "number": snapshot.number,
-        "call_id": snapshot.call_id,
-        "tree": snapshot.tree,
-        "files": snapshot.files,
-        "file_count": snapshot.file_count,
-        "hidden": snapshot.hidden,
-    }
 
 
 def _result_data(call: Call, result: Result, duration_ms: int) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import events
+from agents import events, facts
 from agents.events import Fact
-from agents.models import Kind, Run, Status
+from agents.models import Run, Status
 from agents.models.run import WORKING
 
 LIFE = timedelta(seconds=30)
@@ -122,11 +122,8 @@ def _take(run: Run) -> Lease | None:
 
 def _claimed(run: Run, took_over: bool) -> Fact:
     if took_over:
-        return Fact(
-            Kind.NOTE,
-            {"text": "The server went down while it worked on this run; it goes on from here.", "to": "human"},
-        )
-    return Fact(Kind.STATUS, {"from": run.status, "to": Status.PREPARING, "reason": "", "by": ""}, round=run.round)
+        return facts.note("The server went down while it worked on this run; it goes on from here.")
+    return facts.moved(run.status, Status.PREPARING, round=run.round)
 
 
 def release(run_id: int, epoch: int) -> None:
@@ -140,7 +137,7 @@ def _give_up(run: Run) -> None:
     came_from = run.status
     with transaction.atomic():
         if run.move(Status.NEEDS_ATTENTION, reason=reason, resume_to=came_from, lease_epoch=run.lease_epoch + 1):
-            events.append(run.pk, Fact(Kind.STATUS, {"from": came_from, "to": run.status, "reason": reason, "by": ""}))
+            events.append(run.pk, facts.moved(came_from, run.status, reason))
 
 
 class Renewer(threading.Thread):

@@ -1,17 +1,17 @@
 """The parts of a run page beside its transcript: head, actions, waiting messages, changes, budgets, usage."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from django.template.loader import render_to_string
-from django.utils import timezone
 
 from agents.kept import Kept
 from agents.models import Control, Event, Kind, Run, Status
-from agents.models.run import CANCELLABLE
+from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
 from workspaces import snapshots
 from workspaces.git import GitError
 from workspaces.models import Snapshot
@@ -49,7 +49,7 @@ def collect(run: Run) -> dict[str, Any]:
         "bars": _bars(steps),
         "cached_percent": _percent(run.cached_tokens, run.input_tokens),
         "total_tokens": run.input_tokens + run.output_tokens,
-        "cents_a_line": cents_a_line(run),
+        "cents_a_line": _cents_a_line(run),
         "may": _may(run),
         "proof": _proof(run),
     }
@@ -70,11 +70,11 @@ class May:
 def _may(run: Run) -> May:
     state = run.state
     return May(
-        steer=state.is_working or state in (Status.QUEUED, Status.PAUSED),
-        pause=state.is_working or state is Status.QUEUED,
+        steer=state in STEERABLE,
+        pause=state in PAUSABLE,
         resume=state is Status.PAUSED,
         cancel=state in CANCELLABLE,
-        retry=state in (Status.FAILED, Status.NEEDS_ATTENTION),
+        retry=state in RETRYABLE,
         review=state is Status.AWAITING_HUMAN,
     )
 
@@ -114,23 +114,27 @@ class Budget:
 
 
 def _budgets(run: Run) -> list[Budget]:
-    limits = run.task.limits()
-    seconds = run.elapsed_ms(timezone.now()) // 1000
-    tokens = run.input_tokens + run.output_tokens
-    lines = run.additions + run.deletions
+    used, limits = run.used(), run.task.limits().model_dump()
     return [
-        Budget("Steps", run.step, limits.steps, f"{run.step:,} of {limits.steps:,}"),
-        Budget("Time", seconds, limits.seconds, f"{_clock(seconds)} of {_clock(limits.seconds)}"),
-        Budget("Tokens", tokens, limits.tokens, f"{tokens:,} of {limits.tokens:,}"),
-        Budget("Money", float(run.usd), limits.usd, f"${run.usd:.2f} of ${limits.usd:.2f}"),
-        Budget("Changed files", run.changed_files, limits.files, f"{run.changed_files:,} of {limits.files:,}"),
-        Budget("Changed lines", lines, limits.lines, f"{lines:,} of {limits.lines:,}"),
+        Budget(label, used[name], limits[name], f"{words(used[name])} of {words(limits[name])}")
+        for name, label, words in BUDGETS
     ]
 
 
-def _clock(seconds: int) -> str:
-    minutes, rest = divmod(seconds, 60)
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
+
+
+BUDGETS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("steps", "Steps", "{:,}".format),
+    ("seconds", "Time", _clock),
+    ("tokens", "Tokens", "{:,}".format),
+    ("usd", "Money", "${:.2f}".format),
+    ("files", "Changed files", "{:,}".format),
+    ("lines", "Changed lines", "{:,}".format),
+)
+"""Each budget by its name in Budgets, its label, and how an amount of it is written."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ def _percent(part: int, whole: int) -> int:
     return round(100 * part / whole) if whole else 0
 
 
-def cents_a_line(run: Run) -> Decimal | None:
+def _cents_a_line(run: Run) -> Decimal | None:
     """Return what a changed line cost in US cents; None where nothing changed or nothing was paid."""
     lines = run.additions + run.deletions
     return 100 * run.usd / lines if lines and run.usd else None

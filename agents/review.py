@@ -1,23 +1,20 @@
-"""What a human does with a run's result: comment, revert, decide, push. Each leaves its events in one transaction."""
+"""What a human does with a run's result: comment, decide, push. Each leaves its events in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import doorbell, events
-from agents.access import refusal
+from agents import doorbell, events, facts
+from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
-from agents.journal import snapshot_data
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
-from agents.models.run import WORKING
+from agents.wording import utc, who
 from workspaces import provenance, snapshots, store
-from workspaces.models import Snapshot
 from workspaces.names import raw
 from workspaces.sources import SourceError
 from workspaces.versions import Versions
@@ -25,9 +22,6 @@ from workspaces.versions import Versions
 LIMIT_BODY = 20_000
 LIMIT_COMMENTS = 500
 """Comments that may be open on one run."""
-
-REVERTIBLE = frozenset(Status) - WORKING - {Status.APPROVED, Status.REJECTED}
-"""Where files may be put back: nobody holds the run, and no verdict named its tree."""
 
 _DID = {
     Verdict.APPROVE: "approved this run",
@@ -61,14 +55,14 @@ class Remark:
 
 def comment(run: Run, user: User, *, path: str, line: int | None, side: str, body: str) -> Comment:
     """Keep a remark on a line, on a file (no line) or on the whole (no path); it is open until the next review."""
-    _need_reviewer(user)
+    demand(user, Role.REVIEWER)
     with transaction.atomic():
-        return _keep(_locked(run), user, Remark(body, path, line, side))
+        return _keep(run.locked(), user, Remark(body, path, line, side))
 
 
 def comment_delete(run: Run, user: User, comment_id: int) -> None:
     """Take back a comment of one's own that went out with no review yet."""
-    _need_reviewer(user)
+    demand(user, Role.REVIEWER)
     with transaction.atomic():
         row = run.comments.select_for_update().filter(pk=comment_id).first()
         if row is None:
@@ -79,8 +73,8 @@ def comment_delete(run: Run, user: User, comment_id: int) -> None:
             raise Refused("SENT", "The comment went out with a review, so it stays. Write another one to correct it.")
         row.delete()
         where = f" on {_where(row)}" if row.path else ""
-        text = f"{name(user)} took back a comment{where}."
-        events.append(run.pk, Fact(Kind.NOTE, {"text": text, "to": "human"}, round=run.round))
+        text = f"{who(user)} took back a comment{where}."
+        events.append(run.pk, facts.note(text, round=run.round))
 
 
 def _keep(run: Run, user: User, remark: Remark) -> Comment:
@@ -96,7 +90,7 @@ def _keep(run: Run, user: User, remark: Remark) -> Comment:
     )
     data = {
         "comment_id": row.pk,
-        "author": name(user),
+        "author": who(user),
         "path": row.path,
         "line": row.line,
         "side": row.side,
@@ -137,12 +131,12 @@ def decide(
     `seen` is the snapshot the human looked at, None to judge whatever is latest. Of two who decide, the second is
     Refused.
     """
-    _need_reviewer(user)
+    demand(user, Role.REVIEWER)
     choice = _verdict(verdict)
     if len(summary) > LIMIT_BODY:
         raise Refused("TOO_LONG", f"The summary has {len(summary):,} characters; {LIMIT_BODY:,} at most.", 422)
     with transaction.atomic():
-        locked = _locked(run)
+        locked = run.locked()
         _must_wait_for_human(locked, seen)
         for remark in comments:
             _keep(locked, user, remark)
@@ -175,7 +169,7 @@ def _who_was_first(run: Run) -> str:
         reason = f" ({run.reason})" if run.reason else ""
         return f"The run is “{run.state.label}”{reason}; only a run that waits for a human can be decided on."
     did = _DID[Verdict(last.verdict)]
-    return f"{name(last.user)} {did} at {_utc(last.created_at)}; it is “{run.state.label}” now. Nothing was changed."
+    return f"{who(last.user)} {did} at {utc(last.created_at)}; it is “{run.state.label}” now. Nothing was changed."
 
 
 def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
@@ -233,7 +227,7 @@ def _versions(run: Run, remarks: Sequence[Comment]) -> Versions:
 
 def _carry_out(run: Run, user: User, review: Review) -> None:
     came_from, verdict = run.state, Verdict(review.verdict)
-    reason = f"{_REASON[verdict]} by {name(user)}"
+    reason = f"{_REASON[verdict]} by {who(user)}"
     changes: dict[str, Any] = {"reason": reason}
     match verdict:
         case Verdict.APPROVE:
@@ -246,23 +240,9 @@ def _carry_out(run: Run, user: User, review: Review) -> None:
         raise Refused("TOO_LATE", _who_was_first(run))
     events.append(
         run.pk,
-        Fact(Kind.REVIEW, _review_data(review, user), round=review.round),
-        Fact(Kind.STATUS, {"from": came_from, "to": run.status, "reason": reason, "by": name(user)}, round=run.round),
+        Fact(Kind.REVIEW, facts.review_data(review, who(user)), round=review.round),
+        facts.moved(came_from, run.status, reason, who(user), round=run.round),
     )
-
-
-def _review_data(review: Review, user: User) -> dict[str, Any]:
-    return {
-        "review_id": review.pk,
-        "author": name(user),
-        "by_human": True,
-        "verdict": review.verdict,
-        "score": None,
-        "summary": review.summary,
-        "findings": review.findings,
-        "snapshot": review.snapshot,
-        "unproven": [],
-    }
 
 
 def _commit(run: Run, user: User, summary: str) -> dict[str, str]:
@@ -285,7 +265,7 @@ def _free_branch(run: Run) -> str:
 
 
 def _message(run: Run, user: User, summary: str) -> str:
-    trailers = f"Sakura-Task: {run.task_id}, run {run.number}, by {run.task.model}\nReviewed-by: {name(user)}"
+    trailers = f"Sakura-Task: {run.task_id}, run {run.number}, by {run.task.model}\nReviewed-by: {who(user)}"
     return "\n\n".join(part for part in (" ".join(run.task.title.split()), summary, trailers) if part) + "\n"
 
 
@@ -293,122 +273,24 @@ def _author(user: User) -> tuple[str, str]:
     return user.get_full_name() or user.get_username(), user.email or f"{user.get_username()}@sakura.invalid"
 
 
-# --- revert --------------------------------------------------------------------------------------
-
-
-def revert(
-    run: Run, user: User, path: str, *, to: int = 0, hunks: Sequence[str] | None = None, dry_run: bool = False
-) -> snapshots.Reverted:
-    """Put a file, or some hunks of it, back to a snapshot (0: the baseline); `dry_run` only says what would come out.
-
-    To undo a revert, revert to the snapshot before it. Refused while a worker holds the run, and after a verdict: what
-    was judged stays what it was. A cancelled or failed run may still be tidied, since its patch can be taken.
-    """
-    _need_reviewer(user)
-    if dry_run:
-        _must_be_revertible(run)
-        return _put_back(run, user, path, to, hunks, dry_run=True)
-    with transaction.atomic():
-        locked = _locked(run)
-        _must_be_revertible(locked)
-        done = _put_back(locked, user, path, to, hunks, dry_run=False)
-        if done.snapshot is None:
-            raise Refused("NO_CHANGE", f"{path} is already as it was in {_snapshot_name(to)}; nothing was written.")
-        _count_changes(locked, done.snapshot)
-        events.append(locked.pk, *_revert_facts(locked, user, path, to, hunks, done, done.snapshot))
-    run.refresh_from_db()
-    return done
-
-
-def _must_be_revertible(run: Run) -> None:
-    if run.is_held:
-        raise Refused("HELD", f"An agent is at work (“{run.state.label}”). Pause the run first, then revert.")
-    if run.state not in REVERTIBLE:
-        raise Refused("FINAL", f"The run is “{run.state.label}”: what was judged stays. Start a new task instead.")
-
-
-def _put_back(
-    run: Run, user: User, path: str, to: int, hunks: Sequence[str] | None, *, dry_run: bool
-) -> snapshots.Reverted:
-    try:
-        return snapshots.revert(run.place, path, to, hunks, dry_run, author=name(user))
-    except snapshots.RevertError as error:
-        raise Refused(error.code, error.message, 404 if error.code in ("NOT_FOUND", "NO_BASELINE") else 409) from error
-    except snapshots.StoreError as error:
-        raise Refused("TOO_LATE", str(error)) from error
-
-
-def _count_changes(run: Run, snapshot: Snapshot) -> None:
-    changes = snapshots.changes(run.place)
-    Run.objects.filter(pk=run.pk).update(
-        snapshot=snapshot.number,
-        changed_files=len(changes.files),
-        additions=changes.additions,
-        deletions=changes.deletions,
-        updated_at=timezone.now(),
-    )
-
-
-def _revert_facts(
-    run: Run, user: User, path: str, to: int, hunks: Sequence[str] | None, done: snapshots.Reverted, made: Snapshot
-) -> tuple[Fact, Fact]:
-    reverted = {
-        "author": name(user),
-        "path": path,
-        "to": to,
-        "hunks": list(hunks or ()),
-        "snapshot": made.number,
-        "files": [
-            {"path": each.path, "status": each.status, "additions": each.additions, "deletions": each.deletions}
-            for each in done.files[:200]
-        ],
-    }
-    return Fact(Kind.SNAPSHOT, snapshot_data(made), round=run.round), Fact(Kind.REVERT, reverted, round=run.round)
-
-
-def _snapshot_name(number: int) -> str:
-    return "the baseline" if number == 0 else f"snapshot {number}"
-
-
 # --- push ----------------------------------------------------------------------------------------
 
 
 def push(run: Run, user: User) -> tuple[str, str]:
     """Push the approved branch to the source as a new branch; return it and its commit. It may take seconds."""
-    _need_reviewer(user)
+    demand(user, Role.REVIEWER)
     run.refresh_from_db()
     if run.state is not Status.APPROVED or not run.branch:
         raise Refused("NOT_APPROVED", f"The run is “{run.state.label}”; only an approved run has a branch to push.")
     if run.pushed_at is not None:
-        raise Refused("PUSHED", f"The branch {run.branch} was pushed at {_utc(run.pushed_at)} already.")
+        raise Refused("PUSHED", f"The branch {run.branch} was pushed at {utc(run.pushed_at)} already.")
     try:
         snapshots.push(run.place, run.branch)
     except SourceError as error:
         raise Refused(error.code, str(error)) from error
     with transaction.atomic():
         if Run.objects.filter(pk=run.pk, pushed_at=None).update(pushed_at=timezone.now()) == 1:
-            text = f"{name(user)} pushed the branch {run.branch} ({run.commit[:10]}) to the source."
-            events.append(run.pk, Fact(Kind.NOTE, {"text": text, "to": "human"}, round=run.round))
+            text = f"{who(user)} pushed the branch {run.branch} ({run.commit[:10]}) to the source."
+            events.append(run.pk, facts.note(text, round=run.round))
     run.refresh_from_db()
     return run.branch, run.commit
-
-
-# --- shared --------------------------------------------------------------------------------------
-
-
-def name(user: User | None) -> str:
-    return user.get_username() if user else "Somebody whose account is gone"
-
-
-def _utc(at: datetime) -> str:
-    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _need_reviewer(user: User) -> None:
-    if sentence := refusal(user, Role.REVIEWER):
-        raise Refused("FORBIDDEN", sentence, 403)
-
-
-def _locked(run: Run) -> Run:
-    """Return the run as the database has it, its row locked until the transaction ends."""
-    return Run.objects.select_for_update(of=("self",)).select_related("task", "workspace__repository").get(pk=run.pk)

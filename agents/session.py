@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import events
+from agents import events, facts
 from agents.events import Fact, LeaseLost
 from agents.lease import Lease
 from agents.models import Agent, Control, Event, Kind, Run, Status, Task
@@ -40,7 +39,6 @@ class Session:
     interrupt: threading.Event = field(default_factory=threading.Event)
     """Give up a waiting model request: set with `cancelled`, and by a pause."""
     agent: Agent = Agent.IMPLEMENTER
-    started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.run = Run.objects.select_related("task__repository", "workspace__repository").get(pk=self.lease.run_id)
@@ -78,8 +76,7 @@ class Session:
         with transaction.atomic():
             if not self.run.move(to, epoch=self.lease.epoch, reason=reason, **changes):
                 raise LeaseLost(f"run {self.run.pk}: {came_from} → {to}")
-            data = {"from": came_from, "to": to, "reason": reason, "by": ""}
-            fact = Fact(Kind.STATUS, data, round=self.run.round, step=self.run.step)
+            fact = facts.moved(came_from, to, reason, round=self.run.round, step=self.run.step)
             # Leaving the worker's hands has ended the lease; the move itself was fenced.
             events.append(self.run.pk, fact, epoch=self.lease.epoch if to.is_working else None)
 

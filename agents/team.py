@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import bench, conversation, loop, prompting
+from agents import bench, conversation, facts, loop, prompting
 from agents.lease import boot_id
 from agents.loop import Ended
 from agents.models import Agent, Kind, Review, Status, Verdict
@@ -38,27 +38,25 @@ def drive(session: Session) -> None:
 
 
 def _prepare(session: Session) -> None:
-    """Put the tree where the run's last snapshot says it is."""
+    """Put the tree where the run's last snapshot says it is, also when an earlier worker died while it did so."""
     workspace, lease = session.place, session.lease
     _end_leftovers(session)
     if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
-        if not lease.took_over:
-            snapshots.align(workspace)
+        snapshots.align(workspace)
+    else:
+        workspace.epoch = lease.epoch
+        workspace.save(update_fields=["epoch"])
+        snapshots.prepare(workspace)
+        remove_old_trees(workspace)
+    _tell_baseline(session)
+
+
+def _tell_baseline(session: Session) -> None:
+    if session.run.events.filter(kind=Kind.SNAPSHOT).exists():
         return
-    first = workspace.epoch == 0
-    workspace.epoch = lease.epoch
-    workspace.save(update_fields=["epoch"])
-    snapshots.prepare(workspace)
-    remove_old_trees(workspace)
-    if first:
-        baseline = Snapshot.objects.get(workspace=workspace, number=0)
-        session.append(
-            session.fact(
-                Kind.SNAPSHOT,
-                {"number": 0, "call_id": "", "tree": baseline.tree, "files": [], "file_count": 0, "hidden": []},
-            )
-        )
+    baseline = Snapshot.objects.get(workspace=session.place, number=0)
+    session.append(session.fact(Kind.SNAPSHOT, facts.snapshot_data(baseline)))
 
 
 def _end_leftovers(session: Session) -> None:
@@ -138,18 +136,7 @@ def _judge(session: Session, ended: Ended) -> None:
             findings=claim.get("findings", []),
             snapshot=run.snapshot,
         )
-        data = {
-            "review_id": review.pk,
-            "author": Agent.REVIEWER,
-            "by_human": False,
-            "verdict": verdict,
-            "score": review.score,
-            "summary": review.summary,
-            "findings": review.findings,
-            "snapshot": review.snapshot,
-            "unproven": [],
-        }
-        session.append(session.fact(Kind.REVIEW, data))
+        session.append(session.fact(Kind.REVIEW, facts.review_data(review, Agent.REVIEWER)))
         _go_on(session, verdict)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+import re
 import threading
 import time
 import traceback
@@ -36,6 +37,7 @@ DRAIN_S = 20.0
 TIDY_EVERY_S = 600.0
 TIDY_AFTER = timedelta(hours=1)
 MIRRORS_AT_ONCE = 2
+DISK_FULL = "The disk is full. Make room, then resume; nothing that was done is lost."
 LAYER_FAULTS = (OSError, RuntimeError, ValueError, RedisError)
 
 
@@ -193,7 +195,10 @@ def work(session: Session) -> None:
         _end(session, Status.NEEDS_ATTENTION, str(full))
     except (GitError, StoreError, TreeError) as error:
         log.warning("Run %s: %s", session.run.pk, error)
-        _end(session, Status.FAILED, f"The tree could not be kept or laid out: {error}")
+        if _is_disk_full(error):
+            _end(session, Status.PAUSED, DISK_FULL)
+        else:
+            _end(session, Status.FAILED, f"The tree could not be kept or laid out: {error}")
     except (OperationalError, InterfaceError):  # the supervisor gives the run back once the database answers
         log.exception("Run %s lost the database; it goes on from what is stored", session.run.pk)
     except Exception as error:  # the outermost catch: a bug fails the run, with its reason, and not the server
@@ -216,8 +221,8 @@ def _end(session: Session, to: Status, reason: str) -> None:
 
 
 def _fail(session: Session, error: Exception) -> None:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        _end(session, Status.PAUSED, "The disk is full. Make room, then resume; nothing that was done is lost.")
+    if _is_disk_full(error):
+        _end(session, Status.PAUSED, DISK_FULL)
         return
     detail = "".join(traceback.format_exception(error))[-8000:]
     sentence = f"A fault in Sakura ended the run: {type(error).__name__}: {str(error)[:500]}"
@@ -227,6 +232,13 @@ def _fail(session: Session, error: Exception) -> None:
             _end(session, Status.FAILED, sentence)
     except LeaseLost:
         log.info("Run %s had left our hands before it could fail", session.run.pk)
+
+
+def _is_disk_full(error: Exception) -> bool:
+    """Return whether we, or a git of ours, found no room."""
+    if isinstance(error, GitError):
+        return re.search(r"No space left|Disk quota", error.stderr) is not None
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 # --- the process -----------------------------------------------------------------------------------

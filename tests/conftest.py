@@ -102,22 +102,26 @@ def repository(db: None, source: Path) -> Repository:
     return row
 
 
+def task_fields(repository: Repository) -> dict[str, Any]:
+    """Return the fields of a task on the repository's main branch, played from a script."""
+    return {
+        "repository": repository,
+        "title": "Mend add",
+        "prompt": "add subtracts. Mend it.",
+        "base_name": "main",
+        "base_commit": sources.resolve(repository, "main"),
+        "model": "scripted",
+        "policy": Policy().model_dump(),
+        "budgets": Budgets().model_dump(),
+    }
+
+
 @pytest.fixture
 def launch(repository: Repository) -> Callable[..., Run]:
     """Launch a task of the scripted model on the repository: launch(script, by=None, **fields)."""
 
     def start(script: dict[str, Any], by: User | None = None, **fields: Any) -> Run:
-        task = {
-            "repository": repository,
-            "title": "Mend add",
-            "prompt": "add subtracts. Mend it.",
-            "base_name": "main",
-            "base_commit": sources.resolve(repository, "main"),
-            "model": "scripted",
-            "policy": Policy().model_dump(),
-            "budgets": Budgets().model_dump(),
-        }
-        return control.launch(by, script=script, **(task | fields))
+        return control.launch(by, script=script, **(task_fields(repository) | fields))
 
     return start
 

@@ -1,4 +1,4 @@
-"""What differs between two snapshots, and what one of them holds: all from the run store, never from a tree on disk."""
+"""What differs between two snapshots: all from the run store, never from a tree on disk."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 
 @dataclass(frozen=True)
 class FileChange:
-    """What happened to one file. Modes are git's, "000000" where there is none; paths as in workspaces.names."""
+    """What happened to one file. Modes are git's, NO_MODE where there is none; paths as in workspaces.names."""
 
     path: str
     old_path: str
@@ -84,8 +84,8 @@ class FileDiff:
     hunks: list[Hunk]
     binary: bool = False
     truncated: bool = False
-    old_mode: str = "000000"
-    new_mode: str = "000000"
+    old_mode: str = store.NO_MODE
+    new_mode: str = store.NO_MODE
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def compare(git: Git, old: str, new: str, hidden: Iterable[str] = ()) -> Changes
 
 
 def _has_blob(side: store.TreeEntry) -> bool:
-    return side.mode not in ("000000", store.SUBMODULE)
+    return side.mode not in (store.NO_MODE, store.SUBMODULE)
 
 
 def _file_change(each: RawChange, sizes: dict[str, int], large: Iterable[str], hidden: bool) -> FileChange:
@@ -218,14 +218,14 @@ def diff_of(git: Git, change: RawChange, context: int = 3) -> FileDiff:
         return _submodule_diff(about, change)
     sizes = store.blob_sizes(git, (side.oid for side in (change.old, change.new) if _has_blob(side)))
     if store.stand_ins(git, sizes):
-        return _with(about, [], binary=True)
+        return replace(about, binary=True)
     out = _diff_blobs(git, change, context)
     if out is None:
-        return _with(about, [], truncated=True)
+        return replace(about, truncated=True)
     if b"\nBinary files " in out or out.startswith(b"Binary files "):
-        return _with(about, [], binary=True)
+        return replace(about, binary=True)
     hunks, truncated = parse_hunks(change.path, out)
-    return _with(about, hunks, truncated=truncated)
+    return replace(about, hunks=hunks, truncated=truncated)
 
 
 def _diff_blobs(git: Git, change: RawChange, context: int) -> bytes | None:
@@ -243,10 +243,6 @@ def _empty_blob(git: Git) -> str:
     return store.write_blob(git.git_dir, b"")
 
 
-def _with(about: FileDiff, hunks: list[Hunk], *, binary: bool = False, truncated: bool = False) -> FileDiff:
-    return FileDiff(about.path, about.old_path, hunks, binary, truncated, about.old_mode, about.new_mode)
-
-
 def _submodule_diff(about: FileDiff, change: RawChange) -> FileDiff:
     lines = [
         Line(kind, 1 if kind == "-" else None, 1 if kind == "+" else None, f"Subproject commit {side.oid}")
@@ -254,7 +250,8 @@ def _submodule_diff(about: FileDiff, change: RawChange) -> FileDiff:
         if side.mode == store.SUBMODULE
     ]
     old, new = (sum(line.kind == kind for line in lines) for kind in "-+")
-    return _with(about, [Hunk("submodule", f"@@ -{min(old, 1)},{old} +{min(new, 1)},{new} @@", 1, old, 1, new, lines)])
+    header = f"@@ -{min(old, 1)},{old} +{min(new, 1)},{new} @@"
+    return replace(about, hunks=[Hunk("submodule", header, 1, old, 1, new, lines)])
 
 
 def parse_hunks(path: bytes, diff: bytes) -> tuple[list[Hunk], bool]:

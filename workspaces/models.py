@@ -125,6 +125,11 @@ class Snapshot(models.Model):
     def __str__(self) -> str:
         return f"snapshot {self.number} of {self.workspace_id}"
 
+    @staticmethod
+    def called(number: int) -> str:
+        """Return the words for the snapshot of that number, as they stand in a sentence."""
+        return "the baseline" if number == 0 else f"snapshot {number}"
+
 
 class ReadState(models.Model):
     """What one reader (an agent's role) has seen of one file."""

@@ -1,5 +1,6 @@
 """Turns what a model wrote into a path that may be opened, and opens it without following a link; nothing else does."""
 
+import errno
 import os
 import re
 import stat
@@ -146,7 +147,7 @@ def _link_target(path: str, given: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno == 36:  # ENAMETOOLONG
+        if error.errno == errno.ENAMETOOLONG:
             raise PathError("INVALID_INPUT", f"{given[:60]}…: the path is too long.") from None
         return None  # no link, no folder above, or no right to look: opening it will tell
 

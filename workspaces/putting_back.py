@@ -8,6 +8,7 @@ from workspaces.git import Git
 from workspaces.known import known_of
 from workspaces.models import Baseline, Snapshot, Workspace
 from workspaces.names import find, raw, shown
+from workspaces.paths import WorkspaceError
 from workspaces.sandbox.identity import worker_uid
 
 NAMED = 5
@@ -16,13 +17,8 @@ NAMED = 5
 Wanted = dict[bytes, store.TreeEntry | None]
 
 
-class PutBackError(Exception):
-    """A path that can't be put back: a code of the tools, and what, on what, and what to try."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+class PutBackError(WorkspaceError):
+    """A path that can't be put back."""
 
 
 def remember_baseline(workspace: Workspace, path: str) -> None:
@@ -97,7 +93,9 @@ def _wanted(workspace: Workspace, git: Git, path: str, to: int) -> Wanted:
         return _from_row(row, path, to)
     if row is not None or store.listing(git, latest.tree, name):
         return {name: None}
-    raise PutBackError("NO_BASELINE", f"Nothing is known of what {path} was in {_called(to)}, so it stays as it is.")
+    raise PutBackError(
+        "NO_BASELINE", f"Nothing is known of what {path} was in {Snapshot.called(to)}, so it stays as it is."
+    )
 
 
 def _from_row(row: Baseline, path: str, to: int) -> Wanted:
@@ -132,7 +130,3 @@ def _must_fit(workspace: Workspace, git: Git, path: bytes, entry: store.TreeEntr
 def _names(paths: "list[bytes] | store.Tree") -> str:
     named = [shown(path) for path in list(paths)[: NAMED + 1]]
     return ", ".join(named[:NAMED]) + (" and others" if len(named) > NAMED else "")
-
-
-def _called(to: int) -> str:
-    return "the baseline" if to == 0 else f"snapshot {to}"

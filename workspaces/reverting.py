@@ -11,18 +11,14 @@ from workspaces.diffs import Changes, FileChange, RawChange, compare, diff_of, f
 from workspaces.git import Git
 from workspaces.models import Snapshot, Workspace
 from workspaces.names import raw, shown
+from workspaces.paths import WorkspaceError
 
 PREVIEW_LIMIT = 1_000_000
 """Bytes of the preview on either side."""
 
 
-class RevertError(Exception):
-    """A revert that can't be made: a code, and what, on what, and what to try."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+class RevertError(WorkspaceError):
+    """A revert that can't be made."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def _nothing(git: Git, latest: Snapshot, path: str) -> Reverted:
 
 def _whole(git: Git, change: RawChange, latest: Snapshot) -> dict[bytes, store.TreeEntry | None]:
     """Return what the tree needs so that the file is as it was."""
-    if change.old.mode == "000000":
+    if change.old.mode == store.NO_MODE:
         return {change.path: None}
     old = change.old_path
     present = store.listing(git, latest.tree, *_on_the_way(old))
@@ -124,7 +120,7 @@ def _by_hunks(git: Git, change: RawChange, hunks: Collection[str]) -> dict[bytes
         )
     if not hunks:
         raise RevertError("INVALID_INPUT", "No hunk was named; name at least one, or none at all for the whole file.")
-    if len(hunks) == len(by_id) and change.new.mode == "000000":
+    if len(hunks) == len(by_id) and change.new.mode == store.NO_MODE:
         return {change.old_path: change.old}
     old, new = _lines(git, change.old), _lines(git, change.new)
     for hunk in sorted((by_id[each] for each in set(hunks)), key=lambda hunk: hunk.new_start, reverse=True):
@@ -136,14 +132,14 @@ def _by_hunks(git: Git, change: RawChange, hunks: Collection[str]) -> dict[bytes
 
 def _rewritten(git: Git, change: RawChange, data: bytes, *, everything: bool) -> dict[bytes, store.TreeEntry | None]:
     assert git.git_dir is not None
-    if everything and change.old.mode == "000000":
+    if everything and change.old.mode == store.NO_MODE:
         return {change.path: None}  # all of a new file was taken back
-    mode = change.new.mode if change.new.mode != "000000" else change.old.mode
+    mode = change.new.mode if change.new.mode != store.NO_MODE else change.old.mode
     return {change.path: store.TreeEntry(mode, store.write_blob(git.git_dir, data))}
 
 
 def _lines(git: Git, side: store.TreeEntry) -> list[bytes]:
-    if side.mode == "000000":
+    if side.mode == store.NO_MODE:
         return []
     return re.findall(rb"[^\n]*\n|[^\n]+", store.read_blob(git, side.oid))
 

@@ -41,7 +41,7 @@ LEFT_OUT = (
 
 
 class RipgrepError(WorkspaceError):
-    """INVALID_PATTERN, INVALID_INPUT or TIMEOUT."""
+    """INVALID_PATTERN, INVALID_INPUT, TIMEOUT or CANCELLED."""
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Finds what changed in a tree that may be hostile: our own walk by folder descriptors; no git looks at the tree."""
 
+import errno
 import hashlib
 import os
 import re
@@ -40,6 +41,9 @@ RACY_NS = 20_000_000
 """A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
 PIECE = 1 << 20
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG})
+"""What the kernel says of a path that is not there any more, or was swapped for a link or a device."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -156,8 +160,9 @@ class Scan:
         except PermissionError:
             self._leave(path)
             return True
-        except OSError:
-            return True  # gone, or no folder any more
+        except OSError as error:
+            _must_be_gone(error)
+            return True
         try:
             entry = self.known.entries.get(path)
             if entry is not None and entry.mode == SUBMODULE and _is_empty(handle):
@@ -210,8 +215,8 @@ class Scan:
                     self._ask(path, handle)
         except PermissionError:
             self._leave(path)
-        except OSError:
-            return  # gone, or its folder is none any more
+        except OSError as error:
+            _must_be_gone(error)
 
     def _note_gone(self, entries: Tree) -> None:
         kept = tuple(path + b"/" for path in self._unread)
@@ -242,8 +247,9 @@ class Scan:
         except PermissionError:
             self._leave(path)
             return
-        except OSError:
-            return  # gone in the meantime, or swapped for a link
+        except OSError as error:
+            _must_be_gone(error)
+            return
         if entry is None:
             return
         self._seen.add(path)
@@ -299,6 +305,12 @@ class Scan:
         if known is not None and known.oid == git_hash.hexdigest():
             return known.oid
         return self._keep(stand_in(size, plain_hash.hexdigest()), path)
+
+
+def _must_be_gone(error: OSError) -> None:
+    """Raise the error again unless it says that the path is gone: a full disk must not pass for a deleted file."""
+    if error.errno not in _GONE:
+        raise error
 
 
 def _read(handle: int, size: int) -> bytes | None:

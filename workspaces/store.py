@@ -15,6 +15,8 @@ from workspaces.git import Git, GitError, make_bare
 from workspaces.models import Repository, Snapshot, Workspace
 
 LINK, FILE, EXECUTABLE, SUBMODULE = "120000", "100644", "100755", "160000"
+NO_MODE = "000000"
+"""What git says of a side where there is no file."""
 STORED_LIMIT = 50 * 1024 * 1024
 """Bytes up to which a file that a run made is stored; of a larger one only size and hash are."""
 LEFT_S = 3600

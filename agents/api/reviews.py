@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from ninja import Router
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents import reverts
 from agents import review as reviewing
 from agents.api.auth import caller, reviewer
 from agents.api.changes import FileOut, Path, file_out
@@ -93,7 +94,7 @@ def review(request: HttpRequest, run_id: int, asked: ReviewIn) -> ReviewOut:
 @router.post("/runs/{int:run_id}/reverts", response=RevertOut, auth=reviewer)
 def revert(request: HttpRequest, run_id: int, asked: RevertIn) -> RevertOut:
     """Put a file, or hunks of it, back. Refused (409) while an agent is at work: pause the run first."""
-    done = reviewing.revert(
+    done = reverts.revert(
         find_run(run_id),
         caller(request),
         asked.path,

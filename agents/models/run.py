@@ -40,6 +40,9 @@ class Status(models.TextChoices):
 
 WORKING = frozenset({Status.PREPARING, Status.IMPLEMENTING, Status.REVIEWING})
 FINAL = frozenset({Status.APPROVED, Status.REJECTED, Status.CANCELLED})
+STEERABLE = WORKING | {Status.QUEUED, Status.PAUSED}
+PAUSABLE = WORKING | {Status.QUEUED}
+RETRYABLE = frozenset({Status.FAILED, Status.NEEDS_ATTENTION})
 CANCELLABLE = WORKING | {Status.QUEUED, Status.PAUSED, Status.AWAITING_HUMAN, Status.NEEDS_ATTENTION}
 URGENCY = (
     Status.NEEDS_ATTENTION,
@@ -148,6 +151,22 @@ class Run(models.Model):
     def is_held(self) -> bool:
         """A worker holds the run, so its tree may change at any moment."""
         return self.state.is_working
+
+    def locked(self) -> "Run":
+        """Return the run as the database has it, its row locked until the transaction ends."""
+        rows = Run.objects.select_for_update(of=("self",)).select_related("task", "workspace__repository")
+        return rows.get(pk=self.pk)
+
+    def used(self) -> dict[str, float]:
+        """Return how much of each budget is used, by the names of Budgets."""
+        return {
+            "steps": self.step,
+            "seconds": self.elapsed_ms() / 1000,
+            "tokens": self.input_tokens + self.output_tokens,
+            "usd": float(self.usd),
+            "files": self.changed_files,
+            "lines": self.additions + self.deletions,
+        }
 
     def move(self, to: Status, *, epoch: int | None = None, **changes: Any) -> bool:
         """Move the run if it still stands where this object says, and return whether this call won.

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from agents.models import Status
 from agents.templatetags import prose
+from agents.wording import utc
 
 register = template.Library()
 
@@ -177,7 +178,7 @@ def ago(at: datetime | None) -> SafeString | str:
         return ""
     passed = timezone.now() - at
     words = "just now" if passed < timedelta(seconds=10) else f"{_span(passed)} ago"
-    return format_html('<time datetime="{}" title="{}" data-ago>{}</time>', at.isoformat(), _utc(at), words)
+    return format_html('<time datetime="{}" title="{}" data-ago>{}</time>', at.isoformat(), utc(at), words)
 
 
 @register.filter
@@ -185,11 +186,7 @@ def when(at: datetime | None) -> SafeString | str:
     """Return a <time> with the date and time, in UTC until the script puts it in the reader's zone."""
     if at is None:
         return ""
-    return format_html('<time datetime="{}" title="{}" data-when>{}</time>', at.isoformat(), _utc(at), _utc(at))
-
-
-def _utc(at: datetime) -> str:
-    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} UTC"
+    return format_html('<time datetime="{}" title="{}" data-when>{}</time>', at.isoformat(), utc(at), utc(at))
 
 
 # --- texts of others -------------------------------------------------------------------------------

@@ -171,7 +171,6 @@ class ToolContext:
     emit: Callable[[str], None]
     """Push passing output to who watches."""
     limits: Limits = Limits()
-    sees_images: bool = False
 
     @property
     def tree(self) -> Path:

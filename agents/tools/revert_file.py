@@ -2,7 +2,7 @@
 
 from pydantic import AliasChoices, Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Input, Result, ToolContext, tool
 from workspaces import files, names, paths, snapshots
 
 
@@ -23,10 +23,7 @@ def revert_file(ctx: ToolContext, args: RevertFile) -> Result:
     ctx.rules.may_write(path.relative)
     name = names.shown(path.relative)
     with files.lock(ctx.workspace.folder / "locks", path):
-        try:
-            written = snapshots.put_back(ctx.workspace, name, args.to)
-        except snapshots.PutBackError as error:
-            raise ToolError(error.code, error.message) from error
+        written = snapshots.put_back(ctx.workspace, name, args.to)
         for each in written:
             ctx.reads.forget(each)
     what = "the start of the run" if args.to == 0 else f"snapshot {args.to}"

@@ -1,6 +1,5 @@
 """The board: every task in its group, with what it does now; one partial serves the page and the live rows."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,13 +18,13 @@ from agents.access import requires
 from agents.models import Event, Kind, Role, Run, Status, Task
 from agents.models.run import URGENCY
 from agents.now import Now, now_of
+from agents.views.asked import whole_number
 from workspaces.models import Repository
 
 PER_PAGE = 50
 WORDS = 10
 CHOICES = 200
 """Repositories and models that the filter offers, at most."""
-_ID = re.compile(r"[0-9]{1,18}")
 SHOWN_KINDS = (Kind.TOOL_CALL, Kind.MODEL_RESPONSE, Kind.REVIEW, Kind.NOTE)
 
 
@@ -45,6 +44,7 @@ GROUPS = (
     Group("done", "Done", (Status.APPROVED, Status.REJECTED, Status.CANCELLED)),
 )
 NEEDS = 0
+BUDGET_WORDS = {"usd": "money", "seconds": "time"}
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,8 @@ class Row:
 
     @property
     def budget(self) -> Budget:
-        limits, run = self.task.limits(), self.run
-        shares = {
-            "steps": run.step / limits.steps,
-            "money": float(run.usd) / limits.usd,
-            "time": run.elapsed_ms() / 1000 / limits.seconds,
-            "tokens": (run.input_tokens + run.output_tokens) / limits.tokens,
-            "files": run.changed_files / limits.files,
-            "lines": (run.additions + run.deletions) / limits.lines,
-        }
+        limits = self.task.limits().model_dump()
+        shares = {BUDGET_WORDS.get(name, name): used / limits[name] for name, used in self.run.used().items()}
         name = max(shares, key=lambda key: shares[key]) if max(shares.values()) >= 0.01 else "money"
         return Budget(name, min(100, round(100 * shares[name])))
 
@@ -101,13 +94,10 @@ class Filter:
 
     @classmethod
     def of(cls, query: QueryDict) -> "Filter":
-        repository = query.get("repository", "")
         show = query.get("show", "all")
         return cls(
             q=query.get("q", "")[:200].replace("\0", "").strip(),
-            repository=int(repository)
-            if repository.isascii() and repository.isdigit() and len(repository) < 18
-            else None,
+            repository=whole_number(query.get("repository", "")),
             model=query.get("model", "")[:100].replace("\0", ""),
             show=show if show in ("mine", "needs") else "all",
         )

@@ -54,8 +54,9 @@ class Comparison:
 
     @property
     def words(self) -> str:
-        start = "The baseline" if self.start == 0 else f"Snapshot {self.start}"
-        return f"{start} with {'the latest' if self.is_latest else ''} snapshot {self.end}".replace("  ", " ")
+        return f"{Snapshot.called(self.start).capitalize()} with {'the latest' if self.is_latest else ''} snapshot {self.end}".replace(
+            "  ", " "
+        )
 
     def show(self, change: FileChange, *, gaps: bool = False, whole: bool = False) -> ShownFile:
         """Return the file with its rows; `gaps` also shows the lines between hunks, `whole` a long diff too."""

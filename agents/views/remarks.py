@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from agents import events
 from agents.models import Comment, Event, Kind, Review, Run
-from agents.review import LIMIT_COMMENTS, name
+from agents.review import LIMIT_COMMENTS
 from agents.views.shown import Note, Writer
+from agents.wording import who
 from workspaces.models import Snapshot
 
 LIMIT_SNAPSHOTS = 2000
@@ -101,8 +102,9 @@ def _by_human(snapshot: Snapshot, reverted: Reverted | None) -> Writer:
     url = reverse("run", args=[snapshot.workspace_id])
     if reverted is None:
         return Writer("human", f"Snapshot {snapshot.number}, made by a human", url=url, is_human=True)
-    back = "the baseline" if reverted.to == 0 else f"snapshot {reverted.to}"
-    title = f"{'You' if reverted.is_mine else reverted.author} put {reverted.path} back to {back}"
+    title = (
+        f"{'You' if reverted.is_mine else reverted.author} put {reverted.path} back to {Snapshot.called(reverted.to)}"
+    )
     return Writer("you" if reverted.is_mine else "human", title, url=url, is_human=True)
 
 
@@ -119,7 +121,7 @@ def notes(run: Run, viewer: User) -> list[Note]:
 def _of_comment(row: Comment, viewer: User) -> Note:
     return Note(
         pk=row.pk,
-        author=name(row.user),
+        author=who(row.user),
         body=row.body,
         path=row.path,
         line=row.line,

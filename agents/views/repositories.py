@@ -1,9 +1,8 @@
 """Repositories: add a source, watch its mirror being made, say how it is set up, refresh it, take it away."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +15,7 @@ from agents.access import requires
 from agents.control import Refused
 from agents.forms.repository import RepositoryAddForm, RepositoryForm
 from agents.models import Role, has_role
+from agents.views import asked
 from workspaces import credentials, sources
 from workspaces.models import Repository
 
@@ -49,9 +49,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _create(request: HttpRequest, form: RepositoryAddForm) -> Repository | None:
     data = form.cleaned_data
     try:
-        return acting.add(
-            cast(User, request.user), name=data["name"], source=data["source"], credential=data["credential"]
-        )
+        return acting.add(asked.user(request), name=data["name"], source=data["source"], credential=data["credential"])
     except Refused as refused:  # somebody took the name since the form was checked
         form.add_error(None, refused.message)
     except sources.SourceError as error:

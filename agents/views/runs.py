@@ -1,7 +1,7 @@
 """The page of a run: its transcript and panels, what a poll or a scroll asks for, and the posts that steer it."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -17,6 +17,7 @@ from agents.cards import Card
 from agents.control import Refused
 from agents.models import Event, Kind, Role, Run
 from agents.outputs import Piece, read_output
+from agents.views import asked
 
 POLL_EVENTS = 200
 OLDER = 100
@@ -111,8 +112,8 @@ def _plain(request: HttpRequest, piece: Piece, offset: int) -> HttpResponse:
 
 
 def _number(request: HttpRequest, name: str, default: int) -> int:
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else default
+    number = asked.whole_number(request.GET.get(name, ""), digits=11)
+    return default if number is None else number
 
 
 # --- steering ----------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ def message(request: HttpRequest, pk: int) -> HttpResponse:
     """Leave a message for the running agent. Refused, the page comes back with the text kept."""
     run, text = _run(pk), request.POST.get("text", "")
     try:
-        control.steer(run, _user(request), text)
+        control.steer(run, asked.user(request), text)
     except Refused as refused:
         if not request.accepts("text/html"):
             return _refusal(refused)
@@ -135,7 +136,7 @@ def message(request: HttpRequest, pk: int) -> HttpResponse:
 def _act(request: HttpRequest, pk: int, verb: Callable[[Run, User | None], None]) -> HttpResponse:
     run = _run(pk)
     try:
-        verb(run, _user(request))
+        verb(run, asked.user(request))
     except Refused as refused:
         if not request.accepts("text/html"):
             return _refusal(refused)
@@ -169,10 +170,6 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue the failed run again."""
     return _act(request, pk, control.retry)
-
-
-def _user(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here needs a login
 
 
 def _refusal(refused: Refused) -> JsonResponse:

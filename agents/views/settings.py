@@ -1,7 +1,7 @@
 """Settings: what the sandbox is, which models can be asked, one's tokens and password, and the team."""
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -20,6 +20,7 @@ from agents.access import requires
 from agents.forms.people import PasswordForm, TokenForm, UserForm
 from agents.models import ApiToken, LoginLink, Role, has_role, roles_of
 from agents.providers import models
+from agents.views import asked
 from workspaces import sandbox
 
 TOKENS = 100
@@ -36,7 +37,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
     """Render the page; `more` brings a form with errors, or a secret that is shown this once."""
-    user = cast(User, request.user)
+    user = asked.user(request)
     context: dict[str, Any] = {
         "report": sandbox.probe(fresh=request.GET.get("probe") == "fresh" and has_role(user, Role.OPERATOR)),
         "models": [{"info": info, "availability": models.availability(info)} for info in models.all_models()],
@@ -70,7 +71,7 @@ def _person(user: User) -> dict[str, Any]:
 @require_POST
 def token_make(request: HttpRequest) -> HttpResponse:
     """Make an API token and show its secret, this once."""
-    user = cast(User, request.user)
+    user = asked.user(request)
     form = TokenForm(request.POST, held=roles_of(user), auto_id="token_%s")
     if not form.is_valid():
         return _page(request, token_form=form)
@@ -87,7 +88,7 @@ def token_make(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete one of one's own tokens; what uses it is shut out at once."""
-    token = get_object_or_404(ApiToken, pk=pk, user=cast(User, request.user))
+    token = get_object_or_404(ApiToken, pk=pk, user=asked.user(request))
     token.delete()
     messages.success(request, f"The token “{token.name}” is deleted; what uses it is shut out.")
     return redirect(f"{reverse('settings')}#tokens")
@@ -99,7 +100,7 @@ def token_delete(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def password_set(request: HttpRequest) -> HttpResponse:
     """Set one's own password; other sessions of the account end."""
-    user = cast(User, request.user)
+    user = asked.user(request)
     form = PasswordForm(request.POST, user=user, auto_id="password_%s")
     if not form.is_valid():
         return _page(request, password_form=form)
@@ -145,8 +146,7 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _other(request: HttpRequest) -> User:
-    given = request.POST.get("user", "")
-    return get_object_or_404(User, pk=int(given) if given.isdecimal() and len(given) < 18 else 0)
+    return get_object_or_404(User, pk=asked.whole_number(request.POST.get("user", "")))
 
 
 def _set_roles(request: HttpRequest, person: User) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from workspaces.diffs import FileChange, Hunk
+from workspaces.diffs import FileChange, Hunk, Line
 
 
 class Sign(NamedTuple):
@@ -84,7 +84,6 @@ class Note:
     is_mine: bool = False
     is_open: bool = False
     is_finding: bool = False
-    is_outdated: bool = False
 
     @property
     def tone(self) -> str:
@@ -134,22 +133,47 @@ class Row:
     @property
     def comment_line(self) -> int:
         """The line a comment on this hunk starts at when there is no script to choose another."""
-        assert self.hunk is not None
-        changed = next((line for line in self.hunk.lines if line.kind != " "), None)
+        changed = self._first_changed
         return (changed.new or changed.old or 1) if changed else 1
 
     @property
     def comment_side(self) -> str:
-        assert self.hunk is not None
-        changed = next((line for line in self.hunk.lines if line.kind != " "), None)
+        changed = self._first_changed
         return "old" if changed and changed.kind == "-" else "new"
+
+    @property
+    def _first_changed(self) -> Line | None:
+        assert self.hunk is not None
+        return next((line for line in self.hunk.lines if line.kind != " "), None)
 
 
 @dataclass(frozen=True)
-class ShownFile:
-    """One changed file: always its head; its rows when they are asked for and not too many."""
+class OfFile:
+    """What the page's list of files and its sections both say of a change."""
 
     change: FileChange
+
+    @property
+    def id(self) -> str:
+        return file_id(self.change.path)
+
+    @property
+    def sign(self) -> Sign:
+        return SIGNS[self.change.status]
+
+    @property
+    def query(self) -> str:
+        return urlencode({"path": self.change.path})
+
+    @property
+    def instead_of_lines(self) -> str:
+        return instead_of_lines(self.change)
+
+
+@dataclass(frozen=True)
+class ShownFile(OfFile):
+    """One changed file: always its head; its rows when they are asked for and not too many."""
+
     seen_as: str
     """Changes when the file does, so that a file that was seen is new again."""
     rows: Sequence[Row] = ()
@@ -165,18 +189,6 @@ class ShownFile:
     """Its colours were left out; the script asks for them when they are near."""
 
     @property
-    def id(self) -> str:
-        return file_id(self.change.path)
-
-    @property
-    def sign(self) -> Sign:
-        return SIGNS[self.change.status]
-
-    @property
-    def query(self) -> str:
-        return urlencode({"path": self.change.path})
-
-    @property
     def is_renamed(self) -> bool:
         return bool(self.change.old_path) and self.change.old_path != self.change.path
 
@@ -188,10 +200,6 @@ class ShownFile:
     @property
     def changed_lines(self) -> int:
         return self.change.additions + self.change.deletions
-
-    @property
-    def instead_of_lines(self) -> str:
-        return instead_of_lines(self.change)
 
     @property
     def writer_words(self) -> str:

@@ -1,10 +1,8 @@
 """New tasks: the form, its preview, the demo; and the page of one task with its runs."""
 
-import re
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.crypto import get_random_string
@@ -19,6 +17,7 @@ from agents.launching import PROMPT_LIMIT, SCRIPTED
 from agents.models import IdempotencyKey, Role, Run, Task
 from agents.providers import models
 from agents.templatetags import prose
+from agents.views import asked
 from workspaces import sandbox, sources
 from workspaces.git import GitError
 from workspaces.models import Repository
@@ -46,7 +45,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _launch_once(request: HttpRequest, form: TaskForm) -> Run | None:
     """Launch the task; the same form sent twice gives the same run. None: the reason is on the form."""
-    user, key = cast(User, request.user), f"form {form.cleaned_data['once']}"
+    user, key = asked.user(request), f"form {form.cleaned_data['once']}"
     if not form.cleaned_data["once"]:
         return _launch(request, form)
     kept, is_first = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": "new task"})
@@ -86,7 +85,7 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
         return None
     try:
         return control.launch(
-            cast(User, request.user),
+            asked.user(request),
             repository=repository,
             title=data["title"],
             prompt=data["prompt"],
@@ -109,10 +108,7 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
 
 def _initial(request: HttpRequest, ready: Any) -> dict[str, Any]:
     """Return what the form begins with: the repository asked for (or the first), its commands, a model with a key."""
-    wanted = request.GET.get("repository", "")
-    chosen = (
-        ready.filter(pk=int(wanted)).first() if wanted.isdecimal() and len(wanted) < 18 else None
-    ) or ready.first()
+    chosen = _ready_one(request.GET.get("repository", ""), ready) or ready.first()
     given: dict[str, Any] = {"model": models.default_model() or SCRIPTED, "once": get_random_string(24)}
     return given if chosen is None else {**given, "repository": chosen.pk, "verify": chosen.verify}
 
@@ -144,8 +140,8 @@ def _branches(repository: Repository) -> list[str]:
 
 def _ready_one(given: object, ready: Any) -> Repository | None:
     """Return the ready repository of the given id, or None."""
-    is_id = re.fullmatch("[0-9]{1,18}", str(given)) is not None
-    return cast("Repository | None", ready.filter(pk=int(str(given))).first()) if is_id else None
+    number = asked.whole_number(str(given))
+    return None if number is None else ready.filter(pk=number).first()
 
 
 def _model_choices(form: TaskForm) -> list[dict[str, Any]]:
@@ -171,7 +167,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 def demo(request: HttpRequest) -> HttpResponse:
     """Launch the demo: a sample repository and a scripted team; no key is needed."""
     try:
-        run = sample.start(cast(User, request.user))
+        run = sample.start(asked.user(request))
     except (Refused, sources.SourceError) as error:
         messages.error(request, f"The demo did not start: {error}")
         return redirect("board")
@@ -197,7 +193,7 @@ def run_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue one more attempt at the task, from the same base."""
     found = get_object_or_404(Task, pk=pk)
     try:
-        run = control.new_run(found, cast(User, request.user))
+        run = control.new_run(found, asked.user(request))
     except Refused as refused:
         messages.error(request, refused.message)
         return redirect("task", found.pk)

@@ -1,15 +1,22 @@
 """A run to review: a real workspace whose snapshots and events are made call by call, as the loop makes them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from agents import control, events
+from agents.control import Refused
 from agents.events import Fact
-from agents.journal import snapshot_data
-from agents.models import Budgets, CallState, Kind, Policy, Review, Run, Status, ToolCall
-from workspaces import snapshots, sources
+from agents.facts import snapshot_data
+from agents.models import CallState, Kind, Review, Run, Status, ToolCall
+from tests.conftest import task_fields
+from workspaces import snapshots
 from workspaces.models import Repository, Snapshot
+
+FIXED = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return add(a, a)\n"
+"""calc.py of the source, mended."""
 
 Files = Mapping[str, str | bytes | None]
 """What a call writes by path; None removes the file."""
@@ -91,17 +98,7 @@ class Scene:
 
 def scene(repository: Repository, status: Status = Status.AWAITING_HUMAN, **fields: Any) -> Scene:
     """Launch a run on the repository's main branch, lay its workspace out and put it to this status."""
-    task = {
-        "repository": repository,
-        "title": "Mend add",
-        "prompt": "add subtracts. Mend it.",
-        "base_name": "main",
-        "base_commit": sources.resolve(repository, "main"),
-        "model": "scripted",
-        "policy": Policy().model_dump(),
-        "budgets": Budgets().model_dump(),
-    }
-    run = control.launch(None, **(task | fields))
+    run = control.launch(None, **(task_fields(repository) | fields))
     place = run.place
     place.epoch = 1
     place.save(update_fields=["epoch"])
@@ -109,3 +106,14 @@ def scene(repository: Repository, status: Status = Status.AWAITING_HUMAN, **fiel
     made = Scene(Run.objects.select_related("task", "workspace__repository").get(pk=run.pk))
     made.stand(status)
     return made
+
+
+def kinds(run: Run) -> list[str]:
+    return list(run.events.order_by("seq").values_list("kind", flat=True))
+
+
+def refusal(call: Callable[..., Any], *args: Any, **fields: Any) -> Refused:
+    """Return how the call refuses."""
+    with pytest.raises(Refused) as caught:
+        call(*args, **fields)
+    return caught.value

@@ -1,19 +1,23 @@
 """A server killed at any point of a call: nothing is lost, nothing happens twice, and the run ends as it would have."""
 
+import errno
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from pytest import MonkeyPatch
 
-from agents import journal, loop, team
+from agents import control, journal, loop, reverts, review, team
 from agents.models import CallState, Kind, Run, Status
 from agents.session import Session
 from agents.tools import runner
 from tests.agents.test_lease import dead_owner
-from tests.agents.test_team import EDIT, FINISH, READ, kinds, review, say
+from tests.agents.test_team import EDIT, FINISH, READ, kinds, say
+from tests.agents.test_team import review as verdict
 from tests.conftest import work_once
-from workspaces import files, known, store
+from workspaces import files, known, snapshots, store
+from workspaces.git import GitError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +25,7 @@ RUN = {"name": "run_command", "input": {"command": "echo ran >> ran.txt"}}
 LIST = {"name": "list_directory", "input": {"path": "."}}
 SCRIPT = {
     "implementer": [say(READ, LIST), say(EDIT), say(RUN), say(FINISH)],
-    "reviewer": [say(READ), review("approve")],
+    "reviewer": [say(READ), verdict("approve")],
 }
 CALLS = ("read_file", "edit_file", "run_command", "finish_task", "submit_review")
 
@@ -149,3 +153,84 @@ def test_a_kill_elsewhere(
     ended = killed_and_taken_over(run)
     check(ended)
     assert ran(ended) == "ran\n"
+
+
+# --- what a human said meanwhile -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_revert_holds_when_the_next_worker_dies_putting_the_tree_in_line(
+    launch: Callable[..., Run], monkeypatch: MonkeyPatch, owner: User, after: bool
+) -> None:
+    launch({**SCRIPT, "implementer": [*SCRIPT["implementer"], say(RUN), say(FINISH)]})
+    run = work_once()
+    assert run is not None
+    reverts.revert(run, owner, "calc.py")
+    review.decide(run, owner, "request_changes", "Run it once more.")
+    kill_at(monkeypatch, snapshots, "align", after=after)
+    ended = killed_and_taken_over(run)
+    assert "a - b" in (ended.place.tree / "calc.py").read_text()
+    assert b"a - b" in snapshots.read(ended.place, "calc.py").data
+    assert ran(ended) == "ran\nran\n"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_message_is_read_once(launch: Callable[..., Run], monkeypatch: MonkeyPatch, owner: User, after: bool) -> None:
+    run = launch(SCRIPT)
+    control.steer(run, owner, "Mind the sign.")
+    kill_at(monkeypatch, Session, "take_messages", after=after)
+    ended = killed_and_taken_over(run)
+    said = [event.data["text"] for event in ended.events.filter(kind=Kind.MESSAGE)]
+    assert said == ["add subtracts. Mend it.", "Mind the sign."]
+    check(ended)
+
+
+# --- a full disk -----------------------------------------------------------------------------------
+
+
+def full(*args: Any, **kwargs: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_for_git(*args: Any, **kwargs: Any) -> Any:
+    raise GitError("git write-tree failed", stderr="fatal: unable to write new index file: No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "fault"),
+    [
+        (store, "write_blob", full),
+        (store, "build_tree", full_for_git),
+        (journal, "finish", full),
+    ],
+)
+def test_a_full_disk_pauses_the_run_and_nothing_is_lost(
+    launch: Callable[..., Run], monkeypatch: MonkeyPatch, owner: Any, name: str, fault: Callable[..., Any]
+) -> None:
+    run = launch(SCRIPT)
+    real = getattr(owner, name)
+
+    def until_the_edit(*args: Any, **kwargs: Any) -> Any:
+        edited = run.calls.filter(tool="edit_file", state=CallState.INTENT).exclude(writes={}).exists()
+        return (fault if edited else real)(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, until_the_edit)
+    if name == "write_blob":
+        monkeypatch.setattr("workspaces.scanning.write_blob", until_the_edit)
+    paused = work_once()
+    assert paused is not None
+    assert (paused.state, "disk is full" in paused.reason) == (Status.PAUSED, True), paused.reason
+    monkeypatch.setattr(owner, name, real)
+    monkeypatch.setattr("workspaces.scanning.write_blob", store.write_blob)
+    control.resume(paused, None)
+    ended = work_once()
+    assert ended is not None
+    check(ended)
+
+
+def test_a_file_that_finds_no_room_is_told_to_the_model(launch: Callable[..., Run], monkeypatch: MonkeyPatch) -> None:
+    run = launch(SCRIPT)
+    monkeypatch.setattr(files, "write_workspace_bytes", full)
+    work_once()
+    result = run.events.get(kind=Kind.TOOL_RESULT, data__tool="edit_file")
+    assert result.data["code"] == "DISK_FULL"

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 from django.db import OperationalError
-from pytest import MonkeyPatch
 
 from agents import lease, team, worker
 from agents.models import Run, Status
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_run_that_lost_the_database_is_given_back_and_goes_on(
-    launch: Callable[..., Run], monkeypatch: MonkeyPatch
+    launch: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = launch(SCRIPT)
     held = lease.claim()

@@ -113,7 +113,7 @@ class Cluster:
         return "".join(path.read_text()[-3000:] for path in self.folder.glob("*.log"))
 
     def stop(self) -> None:
-        processes = [*self.workers, *(web.process for web in self.webs if web.process)]
+        processes: list[subprocess.Popen[Any]] = [*self.workers, *(web.process for web in self.webs if web.process)]
         for process in processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -139,7 +139,8 @@ class Cluster:
         """Break every connection of our processes to Redis; return how many there were."""
         client = redis.Redis.from_url(REDIS, socket_timeout=5)
         mine, number = client.client_id(), str(client.connection_pool.connection_kwargs.get("db", 0))
-        cut = [each["id"] for each in client.client_list() if each["db"] == number and int(each["id"]) != mine]
+        clients: Any = client.client_list()
+        cut = [each["id"] for each in clients if each["db"] == number and int(each["id"]) != mine]
         for each in cut:
             client.client_kill_filter(_id=each)
         return len(cut)

@@ -37,6 +37,8 @@ class Command(BaseCommand):
         listening = _listen(host, port)
         Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
         _keep_private(Path(settings.DATABASES["default"]["NAME"]))
+        if settings.PRODUCTION:
+            call_command("collectstatic", verbosity=0, interactive=False)
         call_command("migrate", verbosity=0, interactive=False)
         self._greet(host, listening.getsockname()[1])
         _serve(listening)

@@ -195,7 +195,8 @@ def _finding(finding: dict[str, Any]) -> str:
 def revert_text(revert: dict[str, Any]) -> str:
     """Return a human's revert as the words the implementer reads."""
     what = "parts of it" if revert.get("hunks") else "it"
+    to = Snapshot.called(revert["to"])
     return (
-        f"A human ({revert['author']}) looked at {revert['path']} and put {what} back to {Snapshot.called(revert['to'])}. "
+        f"A human ({revert['author']}) looked at {revert['path']} and put {what} back to {to}. "
         "That is decided: do not make that change again; read the file before you edit it."
     )

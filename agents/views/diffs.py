@@ -54,9 +54,8 @@ class Comparison:
 
     @property
     def words(self) -> str:
-        return f"{Snapshot.called(self.start).capitalize()} with {'the latest' if self.is_latest else ''} snapshot {self.end}".replace(
-            "  ", " "
-        )
+        start = Snapshot.called(self.start).capitalize()
+        return f"{start} with {'the latest' if self.is_latest else ''} snapshot {self.end}".replace("  ", " ")
 
     def show(self, change: FileChange, *, gaps: bool = False, whole: bool = False) -> ShownFile:
         """Return the file with its rows; `gaps` also shows the lines between hunks, `whole` a long diff too."""

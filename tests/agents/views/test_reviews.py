@@ -12,22 +12,12 @@ from django.urls import reverse
 
 from agents import review
 from agents.models import Comment, Kind, Role, Run, Status
-from tests.agents.reviewing import Scene, scene
+from tests.agents.reviewing import FIXED, Scene, scene
 from tests.conftest import person
 from workspaces import snapshots
 from workspaces.models import Repository
 
 pytestmark = pytest.mark.django_db
-
-FIXED = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return add(a, a)\n"
-
-
-@pytest.fixture
-def done(repository: Repository) -> Scene:
-    made = scene(repository)
-    made.call("edit_file", files={"calc.py": FIXED}, say="The sign is wrong.")
-    made.call("write_file", files={"NOTES.md": "# Notes\n"}, say="For later.")
-    return made
 
 
 @pytest.fixture

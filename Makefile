@@ -12,7 +12,7 @@ dev:
 	$(PYTHON) sakura_web/bootstrap.py --dev
 
 test: dev
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: dev
 	$(BIN)/ruff format --check .

@@ -96,7 +96,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
         model=model,
         provider=registry.provider_for(model),
         tools=tools,
-        rules=policy.rules_for(task.rules(), agent, workspace),
+        rules=policy.rules_for(task.rules(), agent),
         reads=Reads(workspace, agent),
         place=Place(
             tree=workspace.tree,

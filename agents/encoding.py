@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
-_ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
 def safe_text(text: str) -> str:
@@ -17,11 +16,6 @@ def _escape(match: re.Match[str]) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
-def raw_path(text: str) -> str:
-    r"""Return the path that `safe_text` made `\xNN` of: each such byte is raw (surrogateescape) again."""
-    return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), text)
 
 
 def safe(value: Any) -> Any:

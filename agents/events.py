@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -155,13 +154,3 @@ def shown(value: Any) -> str:
             return f"{head}\n… {size - len(head) - len(tail):,} characters left out …\n{tail}"
         case _:
             return str(value)
-
-
-def latest(run_id: int, count: int = 100) -> Sequence[Event]:
-    """Return the last events of the run, oldest first."""
-    return list(Event.objects.filter(run_id=run_id).order_by("-seq")[:count])[::-1]
-
-
-def before(run_id: int, seq: int, count: int = 100) -> Sequence[Event]:
-    """Return the events just before `seq`, oldest first."""
-    return list(Event.objects.filter(run_id=run_id, seq__lt=seq).order_by("-seq")[:count])[::-1]

@@ -7,15 +7,24 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from agents.control import Refused
 from agents.models import Budgets, Policy, Task
 from agents.providers import models
+from agents.providers.models import SCRIPTED
 from agents.providers.scripted import validate_script
 from workspaces import sources
 from workspaces.models import Repository
 
 PROMPT_LIMIT = 200_000
-SCRIPTED = "scripted"
 
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=PROMPT_LIMIT)]
+
+
+class WrongField(Refused):
+    """What is wrong with one field of what was asked for, in a sentence."""
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__("INVALID_INPUT", f"{field}: {sentence}", 422)
+        self.field = field
+        self.sentence = sentence
 
 
 class Launch(BaseModel):
@@ -57,29 +66,38 @@ class Launch(BaseModel):
         }
 
     def _model(self) -> str:
-        if self.script is not None:
-            if self.model not in ("", SCRIPTED):
-                raise _wrong("model", f"a script is played by “{SCRIPTED}” only; leave out the model or the script.")
-            if complaints := validate_script(self.script):
-                raise _wrong("script", " ".join(complaints))
-            return SCRIPTED
-        if self.model == SCRIPTED:
-            raise _wrong("script", f"the model “{SCRIPTED}” plays a script, and none is given.")
-        return usable_model(self.model)
+        model = chosen_model(self.model, has_script=self.script is not None)
+        if self.script is not None and (complaints := validate_script(self.script)):
+            raise WrongField("script", " ".join(complaints))
+        return model
 
 
-def usable_model(name: str) -> str:
-    """Return the name of a model that can be asked now; empty means the default one. Raises Refused."""
+def chosen_model(name: str, *, has_script: bool) -> str:
+    """Return the model that a task gets; an empty name means `scripted` with a script, else the default one.
+
+    Raises WrongField.
+    """
+    if has_script and name not in ("", SCRIPTED):
+        raise WrongField("model", f"a script is played by “{SCRIPTED}” only; leave out the model or the script.")
+    if has_script:
+        return SCRIPTED
+    if name == SCRIPTED:
+        raise WrongField("script", f"the model “{SCRIPTED}” plays a script, and none is given.")
+    return _usable_model(name)
+
+
+def _usable_model(name: str) -> str:
+    """Return the name of a model that can be asked now; empty means the default one."""
     chosen = name or models.default_model()
     if chosen is None:
-        raise _wrong("model", "no model can be used: set a key such as ANTHROPIC_API_KEY, or give a script.")
+        raise WrongField("model", "no model can be used: set a key such as ANTHROPIC_API_KEY, or give a script.")
     info = models.find(chosen)
     if info is None:
         known = ", ".join(info.name for info in models.all_models())
-        raise _wrong("model", f"there is no model “{chosen}”. There are: {known}.")
+        raise WrongField("model", f"there is no model “{chosen}”. There are: {known}.")
     availability = models.availability(info)
     if not availability.ok:
-        raise _wrong("model", f"“{chosen}” can't be used: {availability.why}")
+        raise WrongField("model", f"“{chosen}” can't be used: {availability.why}")
     return chosen
 
 
@@ -88,7 +106,7 @@ def find_repository(wanted: int | str) -> Repository:
     named = Repository.objects.filter(name=wanted).first() if isinstance(wanted, str) else None
     found = named or (Repository.objects.filter(pk=int(wanted)).first() if str(wanted).isdecimal() else None)
     if found is None:
-        raise _wrong("repository", f"there is no repository “{wanted}”.")
+        raise WrongField("repository", f"there is no repository “{wanted}”.")
     if found.status != Repository.Status.READY:
         why = found.error or "its mirror is still being made; try again in a moment."
         raise Refused("NOT_READY", f"repository: “{found.name}” is not ready: {why}")
@@ -100,7 +118,3 @@ def resolve_base(repository: Repository, name: str) -> tuple[str, str]:
     sources.refresh(repository)
     base = name or repository.default_branch
     return base, sources.resolve(repository, base)
-
-
-def _wrong(field: str, sentence: str) -> Refused:
-    return Refused("INVALID_INPUT", f"{field}: {sentence}", 422)

@@ -89,7 +89,7 @@ def claim() -> Lease | None:
 
 
 def _candidates() -> list[Run]:
-    free = Q(status=Status.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
+    free = Q(status=Status.QUEUED)
     expired = Q(status__in=WORKING) & (Q(lease_until=None) | Q(lease_until__lt=Now()))
     found = list(Run.objects.filter(free | expired).order_by("pk")[:20])
     held = Run.objects.filter(status__in=WORKING, lease_until__gte=Now()).exclude(lease_owner=owner())[:200]

@@ -81,7 +81,11 @@ def _listen(session: Session, talk: Conversation) -> None:
 def _nudge(bench: Bench, talk: Conversation) -> None:
     if talk.silent >= SILENT_TURNS:
         return
-    text = NUDGE.format(finish=bench.finish_tool)
+    _tell(bench, talk, NUDGE.format(finish=bench.finish_tool))
+
+
+def _tell(bench: Bench, talk: Conversation, text: str) -> None:
+    """Say a word of Sakura to the agent, and keep it."""
     bench.session.note(text, to=talk.agent)
     talk.tell(text)
 
@@ -157,33 +161,31 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
             output_tokens=F("output_tokens") + usage.output_tokens,
             usd=F("usd") + Decimal(cost),
         )
-        data = {
-            "text": response.text,
-            "tool_calls": [{"call_id": call.call_id, "name": call.name, "input": call.input} for call in calls],
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cached_tokens,
-            },
-            "stop_reason": response.raw_stop or response.stop,
-            "model": response.model or bench.model.id,
-            "duration_ms": duration_ms,
-            "provider": bench.model.provider,
-            "blocks": blocks,
-        }
-        session.append(session.fact(Kind.MODEL_RESPONSE, data))
+        data = _response_data(bench, response, calls, blocks)
+        session.append(session.fact(Kind.MODEL_RESPONSE, data | {"duration_ms": duration_ms}))
     turn = ModelTurn(response.text, calls, blocks, bench.model.provider)
     talk.responded(turn, usage.input_tokens + usage.output_tokens)
     if response.stop is Stop.LENGTH and not calls:
-        _go_on(bench, talk)
+        _tell(bench, talk, CUT_OFF.format(limit=bench.model.max_output_tokens))
     if response.stop is Stop.REFUSAL and not calls:
         raise Stopped(Status.FAILED, "The model refused to go on with this task.")
 
 
-def _go_on(bench: Bench, talk: Conversation) -> None:
-    text = CUT_OFF.format(limit=bench.model.max_output_tokens)
-    bench.session.note(text, to=talk.agent)
-    talk.tell(text)
+def _response_data(bench: Bench, response: Response, calls: tuple[Call, ...], blocks: Any) -> dict[str, Any]:
+    usage = response.usage
+    return {
+        "text": response.text,
+        "tool_calls": [{"call_id": call.call_id, "name": call.name, "input": call.input} for call in calls],
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+        },
+        "stop_reason": response.raw_stop or response.stop,
+        "model": response.model or bench.model.id,
+        "provider": bench.model.provider,
+        "blocks": blocks,
+    }
 
 
 def _unique(session: Session, calls: tuple[Call, ...]) -> tuple[tuple[Call, ...], bool]:

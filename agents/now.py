@@ -29,7 +29,7 @@ def now_of(run: Run, event: Event | None) -> Now:
         case Status.AWAITING_HUMAN:
             return _verdict(run, event)
         case Status.QUEUED:
-            return Now(_short(run.reason) if run.not_before else "Starts when a worker is free")
+            return Now("Starts when a worker is free")
         case Status.PREPARING:
             return Now("Lays out the workspace")
         case _:

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from django.conf import settings
 
 from agents.models import Agent, Policy
 from agents.tools.base import Rules, ToolError
 from workspaces import globs
-from workspaces.models import Workspace
 from workspaces.paths import is_git
 
 NEVER_WRITTEN = (".sakura/**",)
@@ -84,8 +82,7 @@ def _refuse(path: str, rule: str, why: str) -> None:
     )
 
 
-def rules_for(task_policy: Policy | dict[str, Any], agent: str, workspace: Workspace) -> Rules:
+def rules_for(policy: Policy, agent: str) -> Rules:
     """Return the rules of an agent on a task."""
-    policy = task_policy if isinstance(task_policy, Policy) else Policy.model_validate(task_policy)
     blocked = (*settings.SAKURA_COMMAND_BLOCKLIST, *policy.blocklist)
     return TaskRules(str(agent), tuple(policy.protected), tuple(policy.unprotected), blocked)

@@ -48,7 +48,6 @@ class Supervisor(threading.Thread):
         super().__init__(name="supervisor", daemon=True)
         self.bell = threading.Event()
         self.stopping = threading.Event()
-        self.ticked_at = time.monotonic()
         self._concurrency = concurrency
         self._sessions: dict[threading.Thread, Session] = {}
         self._mirrors: dict[threading.Thread, int] = {}
@@ -66,7 +65,6 @@ class Supervisor(threading.Thread):
         """A database that is away for a while must not end the worker; it is asked again in a second."""
         try:
             self._tick()
-            self.ticked_at = time.monotonic()
         except DatabaseError:
             log.exception("The database could not be asked; trying again")
         finally:

@@ -159,7 +159,10 @@ def raw_changes(git: Git, old: str, new: str, *, counted: bool = True) -> list[R
             known = records[path]
             records[path] = RawChange(path, known.old_path, known.status, known.old, known.new, counts)
     if len(records) > FILES_LIMIT:
-        raise store.StoreError(f"More than {FILES_LIMIT:,} files differ; that is more than can be shown or reviewed.")
+        raise store.StoreError(
+            f"More than {FILES_LIMIT:,} files differ, near {shown(min(records))}; that is more than can be reviewed. "
+            "Let the source's .gitignore name what is generated, then launch the task anew."
+        )
     return [records[path] for path in sorted(records)]
 
 

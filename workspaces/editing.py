@@ -1,29 +1,12 @@
-"""Finds what an agent wants replaced and replaces exactly that: pure functions on text.
+"""Replaces in a text exactly what an agent wants replaced, in the file's own style: pure functions."""
 
-Matching is tried exactly, then with curly quotes equal to straight ones, then with tabs equal to spaces in indentation,
-then with both; a way is tried only if those before found nothing. Line ends never matter: the file's are kept.
-"""
-
-import difflib
 import itertools
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from workspaces import lines
-from workspaces.paths import WorkspaceError
-
-WIDTHS = (2, 4, 8)
-MAX_LISTED = 20
-MAX_MATCHES = 100_000
-_NEAREST_IN = 3000
-_CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
-_INDENT = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
-
-
-class EditError(WorkspaceError):
-    """NO_MATCH, NOT_UNIQUE, NO_CHANGE."""
+from workspaces import lines, matching
+from workspaces.matching import INDENT, EditError, Found, Match, line_head, view_of
 
 
 @dataclass(frozen=True)
@@ -45,17 +28,6 @@ class Edit:
     how: str = "exact"
 
 
-@dataclass(frozen=True)
-class _Way:
-    quotes: bool = False
-    width: int = 0
-
-    @property
-    def name(self) -> str:
-        parts = ["quotes"] * self.quotes + ["tabs and spaces"] * bool(self.width)
-        return " and ".join(parts) or "exact"
-
-
 def replace(text: str, old: str, new: str, *, replace_all: bool = False, name: str = "the file") -> Edit:
     r"""Replace `old`, which is in the text once (or as often as it is, with `replace_all`), by the literal `new`.
 
@@ -66,12 +38,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False, name: s
         raise EditError("NO_CHANGE", f"{name}: old_string and new_string are equal, so nothing would change.")
     if not old:
         raise EditError("NO_MATCH", f"{name}: old_string is empty; give the text to replace.")
-    for ways in _ways(text, old):
-        if options := _find(text, old, ways, name):
-            found = _decided(text, options, replace_all, name)
-            break
-    else:
-        raise EditError("NO_MATCH", _no_match(text, old, name))
+    found = matching.find(text, old, replace_all=replace_all, name=name)
     regions: list[Region] = []
     for match in found.matches:
         region = _whole_lines(text, _fitted(text, match, old, new, found))
@@ -107,163 +74,10 @@ def applied(text: str, regions: Sequence[Region]) -> str:
     return "".join([*parts, text[at:]])
 
 
-# --- finding -------------------------------------------------------------------------------------
-
-
-def _ways(text: str, old: str) -> Iterator[tuple[_Way, ...]]:
-    """Yield the ways to compare, those of equal rank together."""
-    yield (_Way(),)
-    curly = any(mark in text or mark in old for mark in "‘’“”")
-    tabs = bool(_INDENT.search(text) or _INDENT.search(old))
-    if curly:
-        yield (_Way(quotes=True),)
-    if tabs:
-        yield tuple(_Way(width=width) for width in WIDTHS)
-    if curly and tabs:
-        yield tuple(_Way(quotes=True, width=width) for width in WIDTHS)
-
-
-@dataclass
-class _View:
-    """A normalised text, with the way back: between two anchors offsets differ by a constant.
-
-    An anchor is (offset here, offset in the file). Offsets inside a stretch of `torn` have no place in the file.
-    """
-
-    text: str
-    here: list[int] = field(default_factory=lambda: [0])
-    there: list[int] = field(default_factory=lambda: [0])
-    torn: list[tuple[int, int]] = field(default_factory=list)
-
-    def back(self, offset: int) -> int | None:
-        if self.torn:
-            at = bisect_right(self.torn, (offset, 0)) - 1
-            if at >= 0 and self.torn[at][0] < offset < self.torn[at][1]:
-                return None
-        at = bisect_right(self.here, offset) - 1
-        return self.there[at] + offset - self.here[at]
-
-
-def _view(text: str, way: _Way) -> _View:
-    parts: list[str] = []
-    view = _View("")
-    size = at = 0
-    for match in _tokens(text, way.width):
-        parts.append(text[at : match.start()])
-        size += match.start() - at
-        at = match.end()
-        if match[0] == "\r\n":
-            parts.append("\n")
-            size += 1
-            # The offset before "\n" is before "\r", the one after it is after "\n".
-            view.here.append(size)
-            view.there.append(at)
-            continue
-        for offset, character in enumerate(match[0], match.start()):
-            wide = way.width if character == "\t" else 1
-            if wide > 1:
-                view.torn.append((size, size + wide))
-            parts.append(" " * wide)
-            size += wide
-            view.here.append(size)
-            view.there.append(offset + 1)
-    view.text = "".join([*parts, text[at:]])
-    if way.quotes:
-        view.text = view.text.translate(_CURLY)
-    return view
-
-
-def _tokens(text: str, width: int) -> Iterator[re.Match[str]]:
-    if width:
-        return re.finditer(r"\r\n|(?m:^)[ \t]*\t[ \t]*", text)
-    return re.finditer(r"\r\n", text) if "\r\n" in text else iter(())
-
-
-@dataclass(frozen=True)
-class _Match:
-    """A place in the file, from `start` to `end`; `at` is its offset in the view."""
-
-    start: int
-    end: int
-    at: int
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What one way found: the matches that don't overlap, and how many there are when those that do count too."""
-
-    way: _Way
-    view: _View
-    matches: list[_Match]
-    total: int
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        return [(match.start, match.end) for match in self.matches]
-
-
-def _find(text: str, old: str, ways: tuple[_Way, ...], name: str) -> list[_Found]:
-    """Return what each of the ways finds, without those that find nothing."""
-    found = []
-    for way in ways:
-        view = _view(text, way)
-        matches = list(itertools.islice(_matches(text, old, view, way), MAX_MATCHES + 1))
-        if len(matches) > MAX_MATCHES:
-            raise EditError(
-                "NOT_UNIQUE", f"{name}: old_string matches more than {MAX_MATCHES} times; give more of the text."
-            )
-        if matches:
-            found.append(_Found(way, view, _apart(matches), len(matches)))
-    return found
-
-
-def _matches(text: str, old: str, view: _View, way: _Way) -> Iterator[_Match]:
-    wanted = _view(old, way).text
-    indented = bool(way.width and re.match(r" *\t", old))
-    at = view.text.find(wanted)
-    while at >= 0:
-        start, end = view.back(at), view.back(at + len(wanted))
-        if start is not None and end is not None and not (indented and _line_head(text, start).strip(" \t")):
-            yield _Match(start, end, at)
-        at = view.text.find(wanted, at + 1)
-
-
-def _line_head(text: str, offset: int) -> str:
-    """Return what stands before the offset on its line."""
-    return text[text.rfind("\n", 0, offset) + 1 : offset]
-
-
-def _apart(matches: list[_Match]) -> list[_Match]:
-    kept: list[_Match] = []
-    for match in matches:
-        if not kept or match.start >= kept[-1].end:
-            kept.append(match)
-    return kept
-
-
-def _decided(text: str, found: list[_Found], replace_all: bool, name: str) -> _Found:
-    """Return the one that is meant. Tab widths that find different places are as good as several matches."""
-    first = found[0]
-    one_meaning = all(other.places == first.places for other in found)
-    if one_meaning and (replace_all or first.total == 1):
-        return first
-    places = sorted({place for other in found for place in other.places})
-    numbers = [lines.number_at(text, start) for start, _ in places[:MAX_LISTED]]
-    more = f" and {len(places) - MAX_LISTED} more" if len(places) > MAX_LISTED else ""
-    cure = "give more lines around it so that it is unique, or set replace_all"
-    if not one_meaning:
-        cure = "the width of a tab decides which is meant: copy the indentation as it is in the file"
-    elif len(places) == 1:
-        cure = "the matches overlap: give more lines around it so that it is unique"
-    count = max(len(places), first.total if one_meaning else 0)
-    listed = ", ".join(map(str, numbers)) + more
-    raise EditError("NOT_UNIQUE", f"{name}: old_string matches {count} times, at lines {listed}; {cure}.")
-
-
 # --- fitting the new text to the file ------------------------------------------------------------
 
 
-def _fitted(text: str, match: _Match, old: str, new: str, found: _Found) -> Region:
+def _fitted(text: str, match: Match, old: str, new: str, found: Found) -> Region:
     """Return the region with `new` in it, in the file's own style.
 
     What `old` and `new` have in common at both ends keeps the file's characters; only what is between is written anew.
@@ -276,8 +90,8 @@ def _fitted(text: str, match: _Match, old: str, new: str, found: _Found) -> Regi
     if way.quotes:
         middle = _curly(middle, text[start - 1 : start], text[match.start : match.end], old)
     if way.width:
-        at_line_start = new[head - 1] == "\n" if head else not _line_head(text, match.start).strip(" \t")
-        tabs = bool(_INDENT.search(_line_head(text, match.start) + text[match.start : match.end]))
+        at_line_start = new[head - 1] == "\n" if head else not line_head(text, match.start).strip(" \t")
+        tabs = bool(INDENT.search(line_head(text, match.start) + text[match.start : match.end]))
         middle = _indented(middle, way.width, tabs=tabs, at_line_start=at_line_start)
     middle = _with_ends(middle, text[start:end], text, start)
     return Region(match.start, match.end, text[match.start : start] + middle + text[end : match.end])
@@ -299,19 +113,19 @@ def _common_prefix(one: str, other: str, limit: int) -> int:
     return low
 
 
-def _kept_at_start(old: str, head: int, match: _Match, found: _Found) -> tuple[int, int]:
+def _kept_at_start(old: str, head: int, match: Match, found: Found) -> tuple[int, int]:
     """Return how much of the common start is kept, and the offset in the file where it ends."""
     if found.way.width:
         head = _not_in_indent(old, head, forward=False)
-    place = found.view.back(match.at + len(_view(old[:head], found.way).text))
+    place = found.view.back(match.at + len(view_of(old[:head], found.way).text))
     return (head, place) if place is not None else (0, match.start)
 
 
-def _kept_at_end(old: str, tail: int, match: _Match, found: _Found) -> tuple[int, int]:
+def _kept_at_end(old: str, tail: int, match: Match, found: Found) -> tuple[int, int]:
     """Return how much of the common end is kept, and the offset in the file where it starts."""
     if found.way.width:
         tail = len(old) - _not_in_indent(old, len(old) - tail, forward=True)
-    place = found.view.back(match.at + len(_view(old[: len(old) - tail], found.way).text))
+    place = found.view.back(match.at + len(view_of(old[: len(old) - tail], found.way).text))
     return (tail, place) if place is not None else (0, match.end)
 
 
@@ -385,35 +199,3 @@ def _whole_lines(text: str, region: Region) -> Region:
         return Region(start, end, "")
     ending = re.compile(r"\r?\n").match(text, end)
     return Region(start, ending.end(), "") if ending else region
-
-
-# --- saying what is near -------------------------------------------------------------------------
-
-
-def _no_match(text: str, old: str, name: str) -> str:
-    said = f"{name}: old_string is not in it, not even with other quotes or tabs for spaces."
-    if re.match(r" *\d+\t", old):
-        said += " It seems to start with a line number: leave out what read_file puts before each line."
-    near = _nearest(text, old)
-    if not near:
-        return f"{said} Read the file again and copy the text exactly."
-    shown = "\n".join(f"{number:6}\t{line}" for number, line in near)
-    return f"{said} The nearest lines are:\n{shown}\nCopy the text exactly as it is there."
-
-
-def _nearest(text: str, old: str) -> list[tuple[int, str]]:
-    """Return the file's lines that are most like the longest line of `old`."""
-    wanted = max((line.strip() for line in old.split("\n")), key=len)[:200]
-    if not wanted:
-        return []
-    all_lines = [line.strip() for line in text.split("\n")]
-    words = set(re.findall(r"\w{3,}", wanted))
-    pool = {line[:200] for line in all_lines if line and (not words or words & set(re.findall(r"\w{3,}", line[:400])))}
-    near = difflib.get_close_matches(wanted, sorted(pool)[:_NEAREST_IN], n=3, cutoff=0.5)
-    raw_lines = text.split("\n")
-    numbers = sorted(number for line in near for number in _numbers_of(line, all_lines))[:5]
-    return [(number, raw_lines[number - 1].rstrip("\r")[:300]) for number in numbers]
-
-
-def _numbers_of(line: str, all_lines: list[str]) -> Iterator[int]:
-    return (number for number, other in enumerate(all_lines, 1) if other[:200] == line)

@@ -3,16 +3,16 @@
 import html
 import re
 import time
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_for_filename
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
+
+from workspaces.odd import ODD, mark
 
 LIMIT_CHARACTERS = 200_000
 """A longer text stays plain: its colours would cost more than they tell."""
@@ -35,12 +35,8 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Generic.Subheading, "f"),
 )
 
-# Controls, zero widths, direction marks and overrides, tag characters: what hides or reorders code ("Trojan Source",
-# CVE-2021-42574). A joiner between characters beyond ASCII is ordinary spelling and stays.
-_ODD = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
-)
+_ODD = re.compile(rf"\r|{ODD.pattern}")
+"""In code a carriage return within a line is odd too."""
 _LAST_CR = re.compile(r"\r((?:</[a-z]+>)*)$")
 
 Span = tuple[int, int]
@@ -71,12 +67,7 @@ def visible(line: SafeString) -> SafeString:
     """Return a line with what can't be seen made visible, each as a mark with its code; a CR at its end goes."""
     if not _ODD.search(line):
         return line
-    return mark_safe(_ODD.sub(_odd, _LAST_CR.sub(r"\1", line)))  # noqa: S308 -- only marks are added to escaped HTML
-
-
-def _odd(match: re.Match[str]) -> str:
-    name = unicodedata.name(match[0], "control character")
-    return format_html('<span class="odd" title="{}">U+{}</span>', name, f"{ord(match[0]):04X}")
+    return mark_safe(_ODD.sub(mark, _LAST_CR.sub(r"\1", line)))  # noqa: S308 -- only marks are added to escaped HTML
 
 
 def plain(text: str) -> SafeString:

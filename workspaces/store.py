@@ -192,7 +192,7 @@ def listing(git: Git, tree: str, *paths: bytes) -> Tree:
 
 def entry(git: Git, tree: str, path: bytes) -> TreeEntry | None:
     """Return what the tree has at this very path, if that is no folder; nothing for a path that no tree can hold."""
-    if {b"", b".", b".."} & set(path.split(b"/")):
+    if b"\0" in path or {b"", b".", b".."} & set(path.split(b"/")):
         return None
     return listing(git, tree, path).get(path)
 

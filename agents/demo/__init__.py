@@ -34,7 +34,6 @@ def start(by: User | None) -> Run:
         policy=Policy(verify=["python3 -m unittest"]).model_dump(),
         budgets=Budgets().model_dump(),
         max_rounds=3,
-        is_demo=True,
     )
 
 

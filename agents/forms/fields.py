@@ -92,6 +92,6 @@ def bound_messages(low: float, high: float) -> dict[str, str]:
 def bounds(budget: str) -> tuple[float, float]:
     """Return the least and the most that Budgets takes for the field."""
     marks = Budgets.model_fields[budget].metadata
-    low = next(mark.ge for mark in marks if isinstance(mark, Ge))
-    high = next(mark.le for mark in marks if isinstance(mark, Le))
-    return float(low), float(high)  # type: ignore[arg-type]
+    low: Any = next(mark.ge for mark in marks if isinstance(mark, Ge))
+    high: Any = next(mark.le for mark in marks if isinstance(mark, Le))
+    return float(low), float(high)

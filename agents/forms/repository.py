@@ -69,7 +69,7 @@ class RepositoryForm(Form):
         item_length=HOST_LENGTH,
         rows=3,
         label="Hosts that set-up may reach",
-        help_text="One host:port a line, as in pypi.org:443",
+        help_text="One host:port a line, as in packages.example.org:443",
     )
     verify = Lines(
         most=COMMANDS,

@@ -25,7 +25,7 @@ from agents.forms.fields import (
     bound_messages,
     bounds,
 )
-from agents.launching import PROMPT_LIMIT, SCRIPTED
+from agents.launching import PROMPT_LIMIT, WrongField, chosen_model
 from agents.models import Budgets, Policy, Task
 from agents.providers import models
 from agents.providers.scripted import validate_script
@@ -147,14 +147,13 @@ class TaskForm(Form):
         if {"model", "script", "script_file"} & set(self.errors):
             return
         script, chosen = data.get("script"), data.get("model") or ""
-        if script is not None and chosen in ("", SCRIPTED):
-            data["model"] = SCRIPTED
-        elif script is not None:
-            self.add_error("model", f"A script is played by “{SCRIPTED}” only: choose it, or empty the script.")
-        elif chosen == SCRIPTED:
-            self.add_error("script", f"The model “{SCRIPTED}” plays a script, and none is given.")
-        elif why := _unusable(chosen):
-            self.add_error("model", why)
+        if script is None and not chosen:
+            self.add_error("model", "Choose a model.")
+            return
+        try:
+            data["model"] = chosen_model(chosen, has_script=script is not None)
+        except WrongField as wrong:
+            self.add_error(wrong.field, wrong.sentence[:1].upper() + wrong.sentence[1:])
 
     def _clean_policy(self, data: dict[str, Any]) -> None:
         try:
@@ -174,14 +173,6 @@ class TaskForm(Form):
             self.add_shape_errors(error, BUDGET_FIELDS)
 
 
-def _unusable(name: str) -> str:
-    """Return why the model can't be asked now, or ""."""
-    info = models.find(name) if name else None
-    if info is None:
-        return "Choose a model."
-    return models.availability(info).why if not models.availability(info).ok else ""
-
-
 def _uploaded(upload: "UploadedFile[bytes]") -> str:
     size = upload.size or 0
     if size > SCRIPT_BYTES:
@@ -199,6 +190,8 @@ def _script(text: str) -> dict[str, Any]:
         raise forms.ValidationError(f"Not JSON: {error.msg} (line {error.lineno}, column {error.colno}).") from error
     except RecursionError as error:
         raise forms.ValidationError("The JSON is nested too deep.") from error
+    except ValueError as error:  # Python reads no number of thousands of digits
+        raise forms.ValidationError("The JSON holds a number that is too long.") from error
     if complaints := validate_script(script):
         raise forms.ValidationError(complaints)
     checked: dict[str, Any] = safe(script)

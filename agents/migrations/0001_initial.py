@@ -7,264 +7,488 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('workspaces', '0001_initial'),
+        ("workspaces", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='LoginAttempts',
+            name="LoginAttempts",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('count', models.PositiveIntegerField(default=0)),
-                ('last_at', models.DateTimeField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("count", models.PositiveIntegerField(default=0)),
+                ("last_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='ApiToken',
+            name="ApiToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100)),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('roles', models.JSONField(default=list)),
-                ('expires_at', models.DateTimeField()),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100)),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("roles", models.JSONField(default=list)),
+                ("expires_at", models.DateTimeField()),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_tokens",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='LoginLink',
+            name="LoginLink",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('expires_at', models.DateTimeField()),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='login_links', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="login_links",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('preparing', 'Preparing'), ('implementing', 'Implementing'), ('reviewing', 'Reviewing'), ('awaiting_human', 'Waits for you'), ('paused', 'Paused'), ('approved', 'Approved'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('failed', 'Failed'), ('needs_attention', 'Needs attention')], default='queued', max_length=20)),
-                ('reason', models.TextField(blank=True, help_text='Why the run stands where it stands, in a sentence.')),
-                ('resume_to', models.CharField(blank=True, help_text="The agent's phase to go on with: implementing or reviewing.", max_length=20)),
-                ('round', models.PositiveIntegerField(default=1)),
-                ('step', models.PositiveIntegerField(default=0, help_text='Model responses so far, of both agents.')),
-                ('last_seq', models.PositiveIntegerField(default=0)),
-                ('lease_owner', models.CharField(blank=True, max_length=200)),
-                ('lease_epoch', models.PositiveIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('takeovers', models.PositiveIntegerField(default=0, help_text='Take-overs since the last step that got done.')),
-                ('not_before', models.DateTimeField(blank=True, null=True)),
-                ('input_tokens', models.BigIntegerField(default=0)),
-                ('cached_tokens', models.BigIntegerField(default=0)),
-                ('output_tokens', models.BigIntegerField(default=0)),
-                ('usd', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
-                ('worked_ms', models.BigIntegerField(default=0, help_text='Time held by a worker, without waiting for humans.')),
-                ('held_since', models.DateTimeField(blank=True, null=True)),
-                ('output_bytes', models.BigIntegerField(default=0, help_text='Whole outputs on disk.')),
-                ('changed_files', models.PositiveIntegerField(default=0)),
-                ('additions', models.PositiveIntegerField(default=0)),
-                ('deletions', models.PositiveIntegerField(default=0)),
-                ('snapshot', models.PositiveIntegerField(default=0, help_text='The number of the latest snapshot.')),
-                ('sandbox', models.JSONField(default=dict, help_text='What was applied to the last command: level, bwrap, uid, network, limits.')),
-                ('branch', models.CharField(blank=True, max_length=250)),
-                ('commit', models.CharField(blank=True, max_length=40)),
-                ('pushed_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('workspace', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='run', to='workspaces.workspace')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("preparing", "Preparing"),
+                            ("implementing", "Implementing"),
+                            ("reviewing", "Reviewing"),
+                            ("awaiting_human", "Waits for you"),
+                            ("paused", "Paused"),
+                            ("approved", "Approved"),
+                            ("rejected", "Rejected"),
+                            ("cancelled", "Cancelled"),
+                            ("failed", "Failed"),
+                            ("needs_attention", "Needs attention"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.TextField(blank=True, help_text="Why the run stands where it stands, in a sentence."),
+                ),
+                (
+                    "resume_to",
+                    models.CharField(
+                        blank=True,
+                        help_text="The agent's phase to go on with: implementing or reviewing.",
+                        max_length=20,
+                    ),
+                ),
+                ("round", models.PositiveIntegerField(default=1)),
+                ("step", models.PositiveIntegerField(default=0, help_text="Model responses so far, of both agents.")),
+                ("last_seq", models.PositiveIntegerField(default=0)),
+                ("lease_owner", models.CharField(blank=True, max_length=200)),
+                ("lease_epoch", models.PositiveIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "takeovers",
+                    models.PositiveIntegerField(default=0, help_text="Take-overs since the last step that got done."),
+                ),
+                ("input_tokens", models.BigIntegerField(default=0)),
+                ("cached_tokens", models.BigIntegerField(default=0)),
+                ("output_tokens", models.BigIntegerField(default=0)),
+                ("usd", models.DecimalField(decimal_places=6, default=0, max_digits=12)),
+                (
+                    "worked_ms",
+                    models.BigIntegerField(default=0, help_text="Time held by a worker, without waiting for humans."),
+                ),
+                ("held_since", models.DateTimeField(blank=True, null=True)),
+                ("changed_files", models.PositiveIntegerField(default=0)),
+                ("additions", models.PositiveIntegerField(default=0)),
+                ("deletions", models.PositiveIntegerField(default=0)),
+                ("snapshot", models.PositiveIntegerField(default=0, help_text="The number of the latest snapshot.")),
+                (
+                    "sandbox",
+                    models.JSONField(
+                        default=dict,
+                        help_text="What was applied to the last command: level, bwrap, uid, network, limits.",
+                    ),
+                ),
+                ("branch", models.CharField(blank=True, max_length=250)),
+                ("commit", models.CharField(blank=True, max_length=40)),
+                ("pushed_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "workspace",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="run",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Review',
+            name="Review",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('by_human', models.BooleanField(default=False)),
-                ('round', models.PositiveIntegerField()),
-                ('verdict', models.CharField(choices=[('approve', 'Approve'), ('request_changes', 'Changes requested'), ('reject', 'Reject')], max_length=20)),
-                ('score', models.PositiveSmallIntegerField(blank=True, help_text='1 to 10; agents give one.', null=True)),
-                ('summary', models.TextField(blank=True)),
-                ('findings', models.JSONField(default=list)),
-                ('snapshot', models.PositiveIntegerField(default=0, help_text='The snapshot that was judged.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reviews', to='agents.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("by_human", models.BooleanField(default=False)),
+                ("round", models.PositiveIntegerField()),
+                (
+                    "verdict",
+                    models.CharField(
+                        choices=[
+                            ("approve", "Approve"),
+                            ("request_changes", "Changes requested"),
+                            ("reject", "Reject"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "score",
+                    models.PositiveSmallIntegerField(blank=True, help_text="1 to 10; agents give one.", null=True),
+                ),
+                ("summary", models.TextField(blank=True)),
+                ("findings", models.JSONField(default=list)),
+                ("snapshot", models.PositiveIntegerField(default=0, help_text="The snapshot that was judged.")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="reviews", to="agents.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seq', models.PositiveIntegerField()),
-                ('at', models.DateTimeField()),
-                ('agent', models.CharField(blank=True, max_length=20)),
-                ('round', models.PositiveIntegerField(default=0)),
-                ('step', models.PositiveIntegerField(default=0)),
-                ('kind', models.CharField(choices=[('status', 'Status'), ('message', 'Message'), ('model_response', 'Model Response'), ('tool_call', 'Tool Call'), ('tool_result', 'Tool Result'), ('output', 'Output'), ('snapshot', 'Snapshot'), ('review', 'Review'), ('comment', 'Comment'), ('revert', 'Revert'), ('proof', 'Proof'), ('control', 'Control'), ('error', 'Error'), ('note', 'Note')], max_length=20)),
-                ('call_id', models.CharField(blank=True, max_length=200)),
-                ('data', models.JSONField(default=dict)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='agents.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("seq", models.PositiveIntegerField()),
+                ("at", models.DateTimeField()),
+                ("agent", models.CharField(blank=True, max_length=20)),
+                ("round", models.PositiveIntegerField(default=0)),
+                ("step", models.PositiveIntegerField(default=0)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("status", "Status"),
+                            ("message", "Message"),
+                            ("model_response", "Model Response"),
+                            ("tool_call", "Tool Call"),
+                            ("tool_result", "Tool Result"),
+                            ("output", "Output"),
+                            ("snapshot", "Snapshot"),
+                            ("review", "Review"),
+                            ("comment", "Comment"),
+                            ("revert", "Revert"),
+                            ("proof", "Proof"),
+                            ("control", "Control"),
+                            ("error", "Error"),
+                            ("note", "Note"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("call_id", models.CharField(blank=True, max_length=200)),
+                ("data", models.JSONField(default=dict)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="agents.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['run', 'seq'],
+                "ordering": ["run", "seq"],
             },
         ),
         migrations.CreateModel(
-            name='Control',
+            name="Control",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('verb', models.CharField(choices=[('pause', 'Pause'), ('cancel', 'Cancel'), ('steer', 'Steer')], max_length=10)),
-                ('text', models.TextField(blank=True)),
-                ('seq', models.PositiveIntegerField(default=0, help_text='The control event that announced it.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('taken_at', models.DateTimeField(blank=True, null=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='controls', to='agents.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "verb",
+                    models.CharField(
+                        choices=[("pause", "Pause"), ("cancel", "Cancel"), ("steer", "Steer")], max_length=10
+                    ),
+                ),
+                ("text", models.TextField(blank=True)),
+                ("seq", models.PositiveIntegerField(default=0, help_text="The control event that announced it.")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("taken_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="controls", to="agents.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Comment',
+            name="Comment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('path', models.CharField(blank=True, max_length=4096)),
-                ('line', models.PositiveIntegerField(blank=True, null=True)),
-                ('side', models.CharField(choices=[('old', 'Old'), ('new', 'New')], default='new', max_length=3)),
-                ('snapshot', models.PositiveIntegerField(default=0)),
-                ('body', models.TextField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('review', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='comments', to='agents.review')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comments', to='agents.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("path", models.CharField(blank=True, max_length=4096)),
+                ("line", models.PositiveIntegerField(blank=True, null=True)),
+                ("side", models.CharField(choices=[("old", "Old"), ("new", "New")], default="new", max_length=3)),
+                ("snapshot", models.PositiveIntegerField(default=0)),
+                ("body", models.TextField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "review",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="comments",
+                        to="agents.review",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="comments", to="agents.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.CharField(max_length=200)),
-                ('prompt', models.TextField()),
-                ('base_name', models.CharField(max_length=250)),
-                ('base_commit', models.CharField(max_length=40)),
-                ('model', models.CharField(max_length=100)),
-                ('toolset', models.CharField(choices=[('minimal', 'Minimal'), ('standard', 'Standard'), ('full', 'Full')], default='standard', max_length=10)),
-                ('script', models.JSONField(blank=True, help_text='What the scripted model plays.', null=True)),
-                ('policy', models.JSONField(default=dict)),
-                ('budgets', models.JSONField(default=dict)),
-                ('max_rounds', models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10)])),
-                ('is_demo', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('repository', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='workspaces.repository')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("title", models.CharField(max_length=200)),
+                ("prompt", models.TextField()),
+                ("base_name", models.CharField(max_length=250)),
+                ("base_commit", models.CharField(max_length=40)),
+                ("model", models.CharField(max_length=100)),
+                (
+                    "toolset",
+                    models.CharField(
+                        choices=[("minimal", "Minimal"), ("standard", "Standard"), ("full", "Full")],
+                        default="standard",
+                        max_length=10,
+                    ),
+                ),
+                ("script", models.JSONField(blank=True, help_text="What the scripted model plays.", null=True)),
+                ("policy", models.JSONField(default=dict)),
+                ("budgets", models.JSONField(default=dict)),
+                (
+                    "max_rounds",
+                    models.PositiveSmallIntegerField(
+                        default=3,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(10),
+                        ],
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "repository",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="workspaces.repository"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.AddField(
-            model_name='run',
-            name='task',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='agents.task'),
+            model_name="run",
+            name="task",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="agents.task"),
         ),
         migrations.CreateModel(
-            name='ToolCall',
+            name="ToolCall",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('call_id', models.CharField(max_length=200)),
-                ('agent', models.CharField(choices=[('implementer', 'Implementer'), ('reviewer', 'Reviewer')], max_length=20)),
-                ('step', models.PositiveIntegerField()),
-                ('tool', models.CharField(max_length=100)),
-                ('effect', models.CharField(blank=True, max_length=10)),
-                ('state', models.CharField(choices=[('intent', 'Intent'), ('done', 'Done'), ('interrupted', 'Interrupted')], default='intent', max_length=12)),
-                ('epoch', models.PositiveIntegerField()),
-                ('writes', models.JSONField(default=dict, help_text='{path: [sha256 before or "", sha256 after]}, kept just before a write.')),
-                ('process', models.JSONField(default=dict, help_text='{"pid", "start", "boot"} of the sandbox, to end it if we die.')),
-                ('started_at', models.DateTimeField(auto_now_add=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='agents.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("call_id", models.CharField(max_length=200)),
+                (
+                    "agent",
+                    models.CharField(choices=[("implementer", "Implementer"), ("reviewer", "Reviewer")], max_length=20),
+                ),
+                ("step", models.PositiveIntegerField()),
+                ("tool", models.CharField(max_length=100)),
+                ("effect", models.CharField(blank=True, max_length=10)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("intent", "Intent"), ("done", "Done"), ("interrupted", "Interrupted")],
+                        default="intent",
+                        max_length=12,
+                    ),
+                ),
+                ("epoch", models.PositiveIntegerField()),
+                (
+                    "writes",
+                    models.JSONField(
+                        default=dict, help_text='{path: [sha256 before or "", sha256 after]}, kept just before a write.'
+                    ),
+                ),
+                (
+                    "process",
+                    models.JSONField(
+                        default=dict, help_text='{"pid", "start", "boot"} of the sandbox, to end it if we die.'
+                    ),
+                ),
+                ("started_at", models.DateTimeField(auto_now_add=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="calls", to="agents.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['run', 'pk'],
+                "ordering": ["run", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='IdempotencyKey',
+            name="IdempotencyKey",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=200)),
-                ('request', models.CharField(help_text='sha256 of method, path and body.', max_length=64)),
-                ('status', models.PositiveSmallIntegerField(help_text='None while the first request is still at work.', null=True)),
-                ('body', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=200)),
+                ("request", models.CharField(help_text="sha256 of method, path and body.", max_length=64)),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(
+                        help_text="None while the first request is still at work.", null=True
+                    ),
+                ),
+                ("body", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("user", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('user', 'key'), name='one_answer_per_idempotency_key')],
+                "constraints": [models.UniqueConstraint(fields=("user", "key"), name="one_answer_per_idempotency_key")],
             },
         ),
         migrations.AddConstraint(
-            model_name='review',
-            constraint=models.CheckConstraint(condition=models.Q(('verdict__in', ['approve', 'request_changes', 'reject'])), name='review_verdict'),
+            model_name="review",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("verdict__in", ["approve", "request_changes", "reject"])), name="review_verdict"
+            ),
         ),
         migrations.AddIndex(
-            model_name='event',
-            index=models.Index(condition=models.Q(('call_id', ''), _negated=True), fields=['run', 'call_id'], name='event_by_call'),
+            model_name="event",
+            index=models.Index(
+                condition=models.Q(("call_id", ""), _negated=True), fields=["run", "call_id"], name="event_by_call"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='event',
-            constraint=models.UniqueConstraint(fields=('run', 'seq'), name='one_event_per_seq'),
+            model_name="event",
+            constraint=models.UniqueConstraint(fields=("run", "seq"), name="one_event_per_seq"),
         ),
         migrations.AddIndex(
-            model_name='control',
-            index=models.Index(condition=models.Q(('taken_at', None)), fields=['run'], name='open_controls'),
+            model_name="control",
+            index=models.Index(condition=models.Q(("taken_at", None)), fields=["run"], name="open_controls"),
         ),
         migrations.AddConstraint(
-            model_name='comment',
-            constraint=models.CheckConstraint(condition=models.Q(('side__in', ['old', 'new'])), name='comment_side'),
+            model_name="comment",
+            constraint=models.CheckConstraint(condition=models.Q(("side__in", ["old", "new"])), name="comment_side"),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['created_at'], name='agents_task_created_d5064f_idx'),
+            model_name="task",
+            index=models.Index(fields=["created_at"], name="agents_task_created_d5064f_idx"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['status', 'lease_until'], name='agents_run_status_bd2f6c_idx'),
+            model_name="run",
+            index=models.Index(fields=["status", "lease_until"], name="agents_run_status_bd2f6c_idx"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('task', 'number'), name='one_run_per_number'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("task", "number"), name="one_run_per_number"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['queued', 'preparing', 'implementing', 'reviewing', 'awaiting_human', 'paused', 'approved', 'rejected', 'cancelled', 'failed', 'needs_attention'])), name='run_status'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "status__in",
+                        [
+                            "queued",
+                            "preparing",
+                            "implementing",
+                            "reviewing",
+                            "awaiting_human",
+                            "paused",
+                            "approved",
+                            "rejected",
+                            "cancelled",
+                            "failed",
+                            "needs_attention",
+                        ],
+                    )
+                ),
+                name="run_status",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.UniqueConstraint(fields=('run', 'call_id'), name='one_call_per_id'),
+            model_name="toolcall",
+            constraint=models.UniqueConstraint(fields=("run", "call_id"), name="one_call_per_id"),
         ),
         migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['intent', 'done', 'interrupted'])), name='call_state'),
+            model_name="toolcall",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["intent", "done", "interrupted"])), name="call_state"
+            ),
         ),
     ]

@@ -103,7 +103,6 @@ class Run(models.Model):
     lease_epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     takeovers = models.PositiveIntegerField(default=0, help_text="Take-overs since the last step that got done.")
-    not_before = models.DateTimeField(null=True, blank=True)
     # What it used and made so far, for the board.
     input_tokens = models.BigIntegerField(default=0)
     cached_tokens = models.BigIntegerField(default=0)
@@ -111,7 +110,6 @@ class Run(models.Model):
     usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     worked_ms = models.BigIntegerField(default=0, help_text="Time held by a worker, without waiting for humans.")
     held_since = models.DateTimeField(null=True, blank=True)
-    output_bytes = models.BigIntegerField(default=0, help_text="Whole outputs on disk.")
     changed_files = models.PositiveIntegerField(default=0)
     additions = models.PositiveIntegerField(default=0)
     deletions = models.PositiveIntegerField(default=0)

@@ -30,7 +30,10 @@ class Policy(BaseModel):
     verify: list[str] = Field(default_factory=list, max_length=20)
     protected: list[str] = Field(default_factory=list, max_length=200)
     unprotected: list[str] = Field(default_factory=list, max_length=200)
-    may_change_tests: bool = False
+    may_change_tests: bool = Field(
+        False,
+        description="Whether tests of the baseline may be changed; kept with the task for who reviews it, not enforced.",
+    )
     network: list[str] = Field(default_factory=list, max_length=50)
     blocklist: list[str] = Field(default_factory=list, max_length=200)
 
@@ -54,7 +57,6 @@ class Task(models.Model):
     policy = models.JSONField(default=dict)
     budgets = models.JSONField(default=dict)
     max_rounds = models.PositiveSmallIntegerField(default=3, validators=[MinValueValidator(1), MaxValueValidator(10)])
-    is_demo = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
 

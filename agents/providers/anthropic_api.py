@@ -1,18 +1,16 @@
 """Anthropic's models, through the maker's SDK; this module is imported only where one is asked."""
 
-import threading
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import anthropic
 import httpx2
 
 from agents.providers.anthropic_request import NAME, Block, Writer
-from agents.providers.base import Call, Cancelled, Request, Response, Stop, Usage
+from agents.providers.base import Call, Request, Response, Stop, Usage
 from agents.providers.calls import CallIds, arguments, as_object
-from agents.providers.connection import TIMEOUT, Line, listen
+from agents.providers.connection import TIMEOUT, Hooks, Wired
 from agents.providers.models import ModelInfo
 from agents.providers.tokens import estimate_bytes, estimate_tokens
 from agents.providers.troubles import Server, cut_off, translate
@@ -41,7 +39,7 @@ def provider(info: ModelInfo, key: str) -> "AnthropicProvider":
     return AnthropicProvider(info, key)
 
 
-class AnthropicProvider:
+class AnthropicProvider(Wired):
     """Asks one model of Anthropic's Messages API."""
 
     name = NAME
@@ -51,24 +49,15 @@ class AnthropicProvider:
         label = "Anthropic" if not info.base_url else f"The model server {info.host}"
         self._server = Server(label, url, info.id, info.key_variable, key)
         self._writer = Writer(info)
-        self._connect()
+        super().__init__()
 
-    def _connect(self) -> None:
-        self._line = Line()
+    def _connect(self, hooks: Hooks) -> None:
         self._client = anthropic.Anthropic(
             api_key=self._server.key or "not-needed",
             base_url=self._server.url,
             max_retries=0,  # retry.py does it, where the page can say so
-            http_client=anthropic.DefaultHttpxClient(timeout=TIMEOUT, event_hooks=self._line.hooks()),
+            http_client=anthropic.DefaultHttpxClient(timeout=TIMEOUT, event_hooks=hooks),
         )
-
-    def respond(self, request: Request, on_text: Callable[[str], None], cancelled: threading.Event) -> Response:
-        """Ask, stream words to `on_text`, return the whole response."""
-        if cancelled.is_set():
-            raise Cancelled
-        if self._line.is_cut:
-            self._connect()
-        return listen(self._line, partial(self._ask, request), on_text, cancelled)
 
     def _ask(self, request: Request, say: Callable[[str], None]) -> Response:
         body = self._writer.body(request)

@@ -3,15 +3,17 @@
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, cast
 
 import httpx2  # both SDKs are built on it
 
-from agents.providers.base import Cancelled, ProviderError, Response, Trouble
+from agents.providers.base import Cancelled, ProviderError, Request, Response, Trouble
 
 TIMEOUT = httpx2.Timeout(connect=10, read=120, write=60, pool=10)
 """`read` is the longest silence between two chunks."""
@@ -24,6 +26,7 @@ LEAVE_S = 0.5
 MAX_BYTES = 64_000_000
 """The most that one response may send."""
 
+Hooks = dict[str, list[Callable[..., Any]]]
 Ask = Callable[[Callable[[str], None]], Response]
 
 
@@ -34,7 +37,7 @@ class Line:
         self.is_cut = False
         self._stream: Any = None
 
-    def hooks(self) -> dict[str, list[Callable[..., Any]]]:
+    def hooks(self) -> Hooks:
         """Return the event hooks that an HTTP client needs to be cut by this line."""
         return {"request": [self._watch], "response": [_bound]}
 
@@ -53,6 +56,33 @@ class Line:
         self._stream = info["return_value"]
         if self.is_cut:
             _shut(self._stream)
+
+
+class Wired(ABC):
+    """A provider that asks over a line, and takes a new one when that was cut."""
+
+    def __init__(self) -> None:
+        self._wire()
+
+    def _wire(self) -> None:
+        self._line = Line()
+        self._connect(hooks=self._line.hooks())
+
+    @abstractmethod
+    def _connect(self, hooks: Hooks) -> None:
+        """Make the client anew, with these event hooks."""
+
+    @abstractmethod
+    def _ask(self, request: Request, say: Callable[[str], None]) -> Response:
+        """Ask once and read the stream. Raises ProviderError."""
+
+    def respond(self, request: Request, on_text: Callable[[str], None], cancelled: threading.Event) -> Response:
+        """Ask, stream words to `on_text`, return the whole response."""
+        if cancelled.is_set():
+            raise Cancelled
+        if self._line.is_cut:
+            self._wire()
+        return listen(self._line, partial(self._ask, request), on_text, cancelled)
 
 
 def listen(line: Line, ask: Ask, on_text: Callable[[str], None], cancelled: threading.Event) -> Response:

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from agents.providers.base import Provider, ProviderError, Trouble, Usage
 from agents.providers.scripted import ScriptedProvider
-from agents.providers.tokens import estimate_tokens as estimate_tokens
 
 MAX_FILE_BYTES = 1_000_000
 MILLION = Decimal(1_000_000)

@@ -1,17 +1,15 @@
 """OpenAI's models and every server that speaks its chat completions; imported only where one is asked."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import httpx2
 import openai
 
-from agents.providers.base import Call, Cancelled, Request, Response, Stop, Usage
+from agents.providers.base import Call, Request, Response, Stop, Usage
 from agents.providers.calls import CallIds, arguments
-from agents.providers.connection import TIMEOUT, Line, listen
+from agents.providers.connection import TIMEOUT, Hooks, Wired
 from agents.providers.jsontext import dumps
 from agents.providers.models import ModelInfo
 from agents.providers.openai_request import NAME, Writer
@@ -38,7 +36,7 @@ def provider(info: ModelInfo, key: str) -> "OpenAIProvider":
     return OpenAIProvider(info, key)
 
 
-class OpenAIProvider:
+class OpenAIProvider(Wired):
     """Asks one model by chat completions."""
 
     name = NAME
@@ -48,24 +46,15 @@ class OpenAIProvider:
         label = "OpenAI" if is_maker else f"The model server {info.host}"
         self._server = Server(label, info.base_url or DEFAULT_URL, info.id, info.key_variable, key)
         self._writer = Writer(info, is_maker)
-        self._connect()
+        super().__init__()
 
-    def _connect(self) -> None:
-        self._line = Line()
+    def _connect(self, hooks: Hooks) -> None:
         self._client = openai.OpenAI(
             api_key=self._server.key or "not-needed",
             base_url=self._server.url,
             max_retries=0,  # retry.py does it, where the page can say so
-            http_client=openai.DefaultHttpxClient(timeout=TIMEOUT, event_hooks=self._line.hooks()),
+            http_client=openai.DefaultHttpxClient(timeout=TIMEOUT, event_hooks=hooks),
         )
-
-    def respond(self, request: Request, on_text: Callable[[str], None], cancelled: threading.Event) -> Response:
-        """Ask, stream words to `on_text`, return the whole response."""
-        if cancelled.is_set():
-            raise Cancelled
-        if self._line.is_cut:
-            self._connect()
-        return listen(self._line, partial(self._ask, request), on_text, cancelled)
 
     def _ask(self, request: Request, say: Callable[[str], None]) -> Response:
         reading = Reading(say)

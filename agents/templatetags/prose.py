@@ -1,13 +1,14 @@
 """Texts that models, tools and people wrote, made safe to show: sanitised Markdown, odd characters made visible."""
 
 import re
-import unicodedata
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown import Markdown
 from markdown.inlinepatterns import LINK_RE, LinkInlineProcessor
+
+from workspaces.odd import ODD, mark
 
 MARKDOWN_LIMIT = 32 * 1024
 """Characters up to which Markdown is rendered; a longer text is shown as it is."""
@@ -24,29 +25,17 @@ _TAGS = {
 _HEADING = re.compile("<(/?)h[1-6]>")
 _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
 
-# Controls, soft hyphen, zero widths, direction marks and overrides, invisible operators, BOM, tag characters.
-# A joiner between two characters beyond ASCII is ordinary spelling (emoji, Persian, Hindi) and stays.
-_ODD = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-    "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
-)
-
 
 def visible(text: str) -> SafeString:
     """Return the text escaped, each odd character as a mark with its code and its name in the title."""
-    return mark_safe(_ODD.sub(_mark, escape(text)))  # noqa: S308 -- escaped one call earlier
-
-
-def _mark(match: re.Match[str]) -> str:
-    code = f"U+{ord(match[0]):04X}"
-    return format_html('<span class="odd" title="{}">{}</span>', unicodedata.name(match[0], "control character"), code)
+    return mark_safe(ODD.sub(mark, escape(text)))  # noqa: S308 -- escaped one call earlier
 
 
 def render(text: str) -> SafeString:
     """Return Markdown as safe HTML; HTML in it is shown as text, and so is what is too long or too deep to render."""
     if len(text) > MARKDOWN_LIMIT or text.count("[") > BRACKET_LIMIT:
         return _plain(text)
-    plain = _ODD.sub(lambda match: f"‹U+{ord(match[0]):04X}›", text)
+    plain = ODD.sub(lambda match: f"‹U+{ord(match[0]):04X}›", text)
     try:
         html = _markdown().convert(plain)
     except RecursionError:

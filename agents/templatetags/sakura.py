@@ -120,14 +120,6 @@ def size(value: int | None) -> str:
 
 
 @register.filter
-def percent_of(value: float | Decimal | None, whole: float | None) -> int:
-    """Return how many per cent of `whole` the value is, 0 to 100."""
-    if not whole:
-        return 0
-    return max(0, min(100, round(100 * float(value or 0) / float(whole))))
-
-
-@register.filter
 def count_of(count: int, noun: str) -> str:
     """Return the count with its noun: "1 file", "3 files"; "branch,branches" gives both forms."""
     one, _, many = noun.partition(",")
@@ -154,12 +146,6 @@ def clock(milliseconds: float | None) -> str:
     minutes, seconds = divmod(max(0, int(milliseconds or 0)) // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
-
-
-@register.filter
-def span(at: datetime | None) -> str:
-    """Return how long ago a moment was, as in "6 min"; empty for None."""
-    return "" if at is None else _span(timezone.now() - at)
 
 
 def _span(passed: timedelta) -> str:

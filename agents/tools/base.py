@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from workspaces.models import Workspace
 from workspaces.reads import Reads
@@ -77,6 +77,13 @@ class Input(BaseModel):
     """The base of all inputs: an unknown argument is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=False)
+
+
+FilePath = Annotated[
+    str,
+    Field(validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."),
+]
+"""The path of a file as an argument; models of other makes call it `path`."""
 
 
 @dataclass(frozen=True)

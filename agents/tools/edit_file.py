@@ -1,16 +1,14 @@
 """The tool edit_file: one text replaced by another."""
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
 from workspaces import editing
 
 
 class EditFile(Input):
-    file_path: str = Field(
-        validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."
-    )
+    file_path: FilePath
     old_string: str = Field(description="The text to replace, as it is in the file, without line numbers.")
     new_string: str = Field(description="The text to put there, literally. Empty to delete.")
     replace_all: bool = Field(False, description="Replace every occurrence, not just one.")

@@ -4,9 +4,9 @@ import os
 from dataclasses import asdict, dataclass
 from typing import BinaryIO
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
-from agents.tools.base import Effect, Fact, Input, Limits, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Fact, FilePath, Input, Limits, Result, ToolContext, ToolError, tool
 from workspaces import encodings, lines, names, paths, reads, windows
 
 WHOLE_BYTES = 1024 * 1024
@@ -16,9 +16,7 @@ UTF16_BYTES = 16 * 1024 * 1024
 
 
 class ReadFile(Input):
-    file_path: str = Field(
-        validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."
-    )
+    file_path: FilePath
     offset: int | None = Field(None, ge=1, description="The first line to show, from 1.")
     limit: int | None = Field(None, ge=1, description="How many lines to show.")
 

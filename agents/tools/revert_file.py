@@ -1,15 +1,13 @@
 """The tool revert_file: a path back to what it was."""
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
 from workspaces import files, names, paths, snapshots
 
 
 class RevertFile(Input):
-    file_path: str = Field(
-        validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."
-    )
+    file_path: FilePath
     to: int = Field(0, ge=0, description="The snapshot to go back to; 0 is the start of the run.")
 
 

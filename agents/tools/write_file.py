@@ -1,16 +1,14 @@
 """The tool write_file: a new file, or a whole new content."""
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
 from workspaces import editing, lines
 
 
 class WriteFile(Input):
-    file_path: str = Field(
-        validation_alias=AliasChoices("file_path", "path"), description="The file, relative to the workspace root."
-    )
+    file_path: FilePath
     content: str = Field(description="The whole content, with the line ends it shall have.")
 
 

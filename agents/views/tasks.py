@@ -13,9 +13,10 @@ from agents import demo as sample
 from agents.access import requires
 from agents.control import Refused
 from agents.forms.task import TaskForm
-from agents.launching import PROMPT_LIMIT, SCRIPTED
+from agents.launching import PROMPT_LIMIT
 from agents.models import IdempotencyKey, Role, Run, Task
 from agents.providers import models
+from agents.providers.models import SCRIPTED
 from agents.templatetags import prose
 from agents.views import asked
 from workspaces import sandbox, sources

@@ -1,11 +1,10 @@
 // @ts-check
 // The live board: rows arrive by the socket and take the place of the old ones; without a socket the page is fetched every 5 s.
 
-import { elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
+import { clock, elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
 
 const POLL_MS = 5000;
 const RETRY_MS = [500, 1000, 2000, 5000, 10000];
-const GROUPS = ["needs", "working", "waiting", "done"];
 const narrowed = document.body.hasAttribute("data-narrowed");
 let failures = 0;
 let polling = 0;
@@ -156,10 +155,7 @@ function tick() {
   document.querySelectorAll("[data-ticks]").forEach((place) => {
     const start = started.get(place) ?? Date.now() - Number(place.getAttribute("data-ticks"));
     started.set(place, start);
-    const seconds = Math.floor((Date.now() - start) / 1000);
-    const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-    const words = [minutes, rest].map((part) => String(part).padStart(2, "0")).join(":");
-    place.textContent = hours ? `${hours}:${words}` : words;
+    place.textContent = clock(Date.now() - start);
   });
 }
 
@@ -168,4 +164,4 @@ document.querySelector("[data-autosubmit]")?.addEventListener("change", (event) 
 });
 
 setInterval(tick, 1000);
-if (GROUPS.every((name) => document.getElementById(`group-${name}`))) open();
+if (document.querySelector(".group")) open();

@@ -1,7 +1,7 @@
 // @ts-check
 // Comfort of the new-task form: preview, branches of the chosen repository, Ctrl Enter.
 
-import { post } from "./page.js";
+import { asksToSend, post } from "./page.js";
 
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("[data-task-form]"));
 
@@ -82,7 +82,7 @@ form?.addEventListener("change", (event) => {
 });
 
 form?.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); form.requestSubmit(); }
+  if (asksToSend(event)) { event.preventDefault(); form.requestSubmit(); }
 });
 
 form?.querySelectorAll("[data-needs-script]").forEach((item) => item.removeAttribute("hidden"));

@@ -95,6 +95,18 @@ export function refreshTimes(root) {
   }
 }
 
+/**
+ * A span as mm:ss or h:mm:ss, as a stopwatch shows it.
+ * @param {number} milliseconds
+ * @returns {string}
+ */
+export function clock(milliseconds) {
+  const seconds = Math.floor(milliseconds / 1000);
+  const hours = Math.floor(seconds / 3600);
+  const words = [Math.floor(seconds / 60) % 60, seconds % 60].map((part) => String(part).padStart(2, "0")).join(":");
+  return hours ? `${hours}:${words}` : words;
+}
+
 // --- keys ------------------------------------------------------------------------------------------
 
 /** @type {Map<string, () => void>} */
@@ -119,6 +131,11 @@ export function playKey(event) {
   if (!act || event.ctrlKey || event.metaKey || event.altKey || !lettersAct() || isTyping(event.target)) return false;
   act();
   return true;
+}
+
+/** Whether a key asks to send the form it is typed in: Ctrl Enter, or ⌘ Enter. @param {KeyboardEvent} event @returns {boolean} */
+export function asksToSend(event) {
+  return event.key === "Enter" && (event.ctrlKey || event.metaKey);
 }
 
 /** @param {EventTarget | null} target @returns {boolean} */

@@ -1,7 +1,7 @@
 // @ts-check
 // Comfort of the review and workspace pages: comments at a line, previews in place, files seen, keys. All work without it.
 
-import { addKeys, elementOf, recall, refreshTimes, remember } from "./page.js";
+import { addKeys, asksToSend, csrfToken, elementOf, recall, refreshTimes, remember } from "./page.js";
 
 const run = document.body.dataset.review ?? "";
 const commentUrl = document.body.dataset.comments ?? "";
@@ -275,8 +275,7 @@ async function sendComment(form) {
 /** @param {URLSearchParams} body @returns {Promise<{html: string, sentence: string}>} */
 async function posted(body) {
   try {
-    const token = document.querySelector('meta[name="csrf-token"]')?.getAttribute("content") ?? "";
-    const headers = { "X-CSRFToken": token, "X-Requested-With": "fetch", Accept: "text/html" };
+    const headers = { "X-CSRFToken": csrfToken(), "X-Requested-With": "fetch", Accept: "text/html" };
     const answer = await fetch(commentUrl, { method: "POST", body, headers });
     const text = await answer.text();
     if (answer.status === 201) return { html: text, sentence: "" };
@@ -426,7 +425,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   const form = event.target instanceof Element ? event.target.closest("form.note") : null;
   if (!(form instanceof HTMLFormElement)) return;
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); form.requestSubmit(); }
+  if (asksToSend(event)) { event.preventDefault(); form.requestSubmit(); }
   if (event.key === "Escape") closeForm(form);
 });
 

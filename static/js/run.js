@@ -2,7 +2,7 @@
 // The live page of a run: puts patches in place, follows the tail, loads older events and long bodies, sends what people ask.
 
 import { explain, Line } from "./live.js";
-import { addKeys, csrfToken, elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
+import { addKeys, asksToSend, clock, csrfToken, elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
 
 const KEEP = 300;
 const KEEP_WHILE_READING = 1000;
@@ -219,15 +219,6 @@ function tick() {
   explain(banner, state, `event ${cursor}`);
 }
 
-/** @param {number} milliseconds */
-function clock(milliseconds) {
-  const total = Math.floor(milliseconds / 1000);
-  const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
-  const hours = Math.floor(total / 3600);
-  const minutes = Math.floor(total / 60) % 60;
-  return hours ? `${hours}:${two(minutes)}:${two(total % 60)}` : `${two(minutes)}:${two(total % 60)}`;
-}
-
 // --- the tail --------------------------------------------------------------------------------------------
 
 /** Where the composer and what stands on it, or the window, cut the log off. */
@@ -401,7 +392,7 @@ document.addEventListener("submit", (event) => {
 });
 
 composer.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  if (!asksToSend(event)) return;
   event.preventDefault();
   composer.requestSubmit();
 });

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.e2e.server import ROOT, Server
 
+expect.set_options(timeout=30_000)
 SHOTS = ROOT / "var" / "screenshots"
 
 

@@ -16,6 +16,8 @@ from tests.e2e.scaled import Cluster, Watcher
 from tests.e2e.server import ROOT, wait_for
 from tests.e2e.test_crash import command, kinds
 
+pytestmark = pytest.mark.xdist_group("scaled")  # one cluster for all, however many processes test
+
 WAITING = {"implementer": [say(command("echo once >> ran.txt; echo here; sleep 300")), say(FINISH)]}
 
 
@@ -50,7 +52,7 @@ def assert_whole(seen: list[dict[str, Any]], stored: list[dict[str, Any]]) -> No
 
 
 def test_each_run_is_one_workers_and_both_servers_show_all_of_it(cluster: Cluster, repository: int) -> None:
-    slow = say(EDIT) | {"delay_ms": 2000}
+    slow = say(EDIT) | {"delay_ms": 4000}
     script = {"implementer": [say(READ), slow, say(FINISH)], "reviewer": [review("approve")]}
     runs = [cluster.webs[number % 2].new_task(repository, script) for number in range(4)]
     watchers = {run: [Watcher(web, run) for web in cluster.webs] for run in runs}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspaces import editing
-from workspaces.editing import EditError
+from workspaces.matching import EditError
 from workspaces.linediff import change
 
 TEXTS = st.text(alphabet="ab \t\n\r\"'“”‘’", max_size=60)

@@ -58,7 +58,7 @@ class Bench:
             call_id=f"call_{self.step}",
             step=self.step,
             reads=self.reads,
-            rules=policy.rules_for(self.policy, self.agent, self.workspace),
+            rules=policy.rules_for(self.policy, self.agent),
             journal=self.journal,
             place=sandbox.Place(
                 tree=self.tree,

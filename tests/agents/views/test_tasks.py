@@ -279,7 +279,7 @@ def test_the_demo_leads_to_its_run(operator: Client) -> None:
     answer = operator.post(reverse("demo"))
     run = Run.objects.get()
     assert answer["Location"] == reverse("run", args=[run.pk])
-    assert run.task.is_demo
+    assert run.task.repository.is_demo
     assert run.task.is_scripted
 
 

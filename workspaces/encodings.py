@@ -59,6 +59,11 @@ class Decoded:
             ) from None
 
 
+def is_binary(data: bytes) -> bool:
+    """Return whether a page takes the bytes for no text: as git does, by a NUL near the start."""
+    return b"\0" in data[:8000]
+
+
 def is_utf16(start: bytes) -> bool:
     """Return whether a file that starts so says that it is UTF-16."""
     return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

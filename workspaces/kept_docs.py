@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workspaces import snapshots
+from workspaces.encodings import is_binary
 from workspaces.models import Workspace
 
 FOLDER = ".sakura"
@@ -69,7 +70,7 @@ def _walk(workspace: Workspace, number: int, folder: str, depth: int) -> Iterato
 def content(workspace: Workspace, number: int, document: Document) -> Content:
     """Return a document's text; that of the memory comes entry by entry, newest first."""
     blob = snapshots.read(workspace, document.path, number, limit_bytes=LIMIT_BYTES)
-    if b"\0" in blob.data[:8000]:
+    if is_binary(blob.data):
         return Content(document, why_not="A binary file; its bytes are not shown.")
     text = blob.data.decode("utf-8", "replace")
     parts = _newest_first(text) if document.is_memory and document.is_markdown else [text]

@@ -6,8 +6,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,12 +18,10 @@ from workspaces.remotes import SourceError, local_path
 from workspaces.trees import discard
 
 __all__ = [
-    "CommitInfo",
     "SourceError",
     "branches",
     "check_source",
     "delete",
-    "describe",
     "mirror",
     "refresh",
     "resolve",
@@ -38,14 +34,6 @@ NAMES_LIMIT = 5000
 
 _SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?[\w.-]+:(?!/{2})[^\s:]\S*")
 _COMMIT = re.compile(r"[0-9a-fA-F]{4,40}")
-
-
-@dataclass(frozen=True)
-class CommitInfo:
-    id: str
-    subject: str
-    author: str
-    at: datetime
 
 
 # --- which source ------------------------------------------------------------------------------------
@@ -165,17 +153,6 @@ def branches(repository: Repository, limit: int = 200) -> list[str]:
     default = repository.default_branch
     known = [default] if default and not _COMMIT.fullmatch(default) else []
     return (known + [name for name in names if name != default])[:limit]
-
-
-def describe(repository: Repository, commit: str) -> CommitInfo:
-    """Return what a commit says of itself. Raises SourceError for one that isn't there."""
-    shape = "--format=%H%x00%s%x00%an%x00%cI"
-    try:
-        out = Git(repository.mirror).run("show", "-s", shape, "--end-of-options", f"{commit}^{{commit}}")
-    except GitError:
-        raise SourceError("NO_SUCH_BASE", f"{repository.name} has no commit {commit[:40]}.") from None
-    found, subject, author, at = out.decode(errors="replace").rstrip("\n").split("\0")
-    return CommitInfo(found, subject[:500], author[:200], datetime.fromisoformat(at))
 
 
 # --- the rest ----------------------------------------------------------------------------------------

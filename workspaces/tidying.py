@@ -3,8 +3,6 @@
 from workspaces.models import Workspace
 from workspaces.sandbox.removal import remove
 
-__all__ = ["forget_tree", "remove_old_trees"]
-
 
 def remove_old_trees(workspace: Workspace) -> None:
     """Remove the trees of earlier epochs; the one in use stays."""

@@ -12,18 +12,14 @@ from pathlib import Path
 from workspaces import store
 from workspaces.git import Git
 from workspaces.names import shown
+from workspaces.paths import WorkspaceError
 from workspaces.scanning import folder
 
 _TEMPORARY = ".sakura-put-"
 
 
-class TreeError(Exception):
+class TreeError(WorkspaceError):
     """A path that can't be put as it should be; the message says what is in the way."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 def put(git: Git, root: Path, wanted: Mapping[bytes, store.TreeEntry | None], uid: int | None) -> list[bytes]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from workspaces import store
+from workspaces.encodings import is_binary
 from workspaces.git import Git
 
 LIMIT_BYTES = 400_000
@@ -61,5 +62,5 @@ class Versions:
 
 def _decoded(git: Git, oids: Iterable[str]) -> Iterable[tuple[str, str]]:
     for oid, data in store.read_blobs(git, oids):
-        if b"\0" not in data[:8000]:
+        if not is_binary(data):
             yield oid, data.decode("utf-8", "replace")

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from workspaces import freshness, highlight, kept_docs, snapshots
+from workspaces.encodings import is_binary
 from workspaces.models import Snapshot, Workspace
 from workspaces.snapshots import Blob
 
@@ -69,7 +70,7 @@ class Shown:
 def _shown(path: str, blob: Blob) -> Shown:
     if not blob.stored:
         return Shown(why_not="Over 50 MB: its size and hash are recorded, its bytes are not.")
-    if b"\0" in blob.data[:8000]:
+    if is_binary(blob.data):
         return Shown(why_not="A binary file; its bytes are not shown.")
     if not blob.data:
         return Shown(why_not="An empty file.")

@@ -32,7 +32,7 @@ class Policy(BaseModel):
     unprotected: list[str] = Field(default_factory=list, max_length=200)
     may_change_tests: bool = Field(
         False,
-        description="Whether tests of the baseline may be changed; kept with the task for who reviews it, not enforced.",
+        description="Whether the tests may be changed: a word to who reviews the task; nothing enforces it.",
     )
     network: list[str] = Field(default_factory=list, max_length=50)
     blocklist: list[str] = Field(default_factory=list, max_length=200)

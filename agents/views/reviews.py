@@ -19,6 +19,7 @@ from agents.views.diffs import between
 from agents.views.shown import file_id
 from workspaces import snapshots
 from workspaces.diffs import FileChange
+from workspaces.encodings import is_binary
 from workspaces.git import GitError
 from workspaces.models import Snapshot
 
@@ -139,7 +140,7 @@ def _outcome(
 def _text(data: bytes | None) -> Preview:
     if data is None:
         return Preview("", 0, is_absent=True)
-    if b"\0" in data[:8000]:
+    if is_binary(data):
         return Preview("", len(data), is_binary=True)
     text = data[: PREVIEW_CHARACTERS * 4].decode("utf-8", "replace")
     return Preview(text[:PREVIEW_CHARACTERS], len(data), is_cut=len(text) > PREVIEW_CHARACTERS)

@@ -13,11 +13,11 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from agents import consumers, doorbell, hub
+from agents import consumers, hub
 from agents.models import ApiToken, Kind, Role, Run
 from tests.agents.transcripts import Writer, make_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("server_loop")]
 
 ORIGIN = (b"origin", b"http://testserver")
 HOST = (b"host", b"testserver")
@@ -56,13 +56,6 @@ async def run() -> Run:
 @pytest.fixture
 async def viewer() -> User:
     return await sync_to_async(person)("vera", Role.VIEWER)
-
-
-@pytest.fixture(autouse=True)
-async def server_loop() -> AsyncIterator[None]:
-    doorbell.use_loop(asyncio.get_running_loop())
-    yield
-    doorbell.use_loop(None)
 
 
 @pytest.fixture

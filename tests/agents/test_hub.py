@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from agents.hub import Batch, Feed, Format, Panel, Passing, RunHub, Sign
 from agents.models import Kind, Run
 from tests.agents.transcripts import Writer, make_run, write_transcript
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("server_loop")]
 
 PATIENCE_S = 10.0
 
@@ -23,13 +23,6 @@ PATIENCE_S = 10.0
 @pytest.fixture
 async def run() -> Run:
     return await sync_to_async(make_run)()
-
-
-@pytest.fixture(autouse=True)
-async def server_loop() -> AsyncIterator[None]:
-    doorbell.use_loop(asyncio.get_running_loop())
-    yield
-    doorbell.use_loop(None)
 
 
 @pytest.fixture

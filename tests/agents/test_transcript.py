@@ -7,7 +7,7 @@ import pytest
 from agents import events, transcript
 from agents.cards import slug
 from agents.models import Event, Kind, Run
-from tests.agents.transcripts import Writer, make_run, write_transcript
+from tests.agents.transcripts import Writer, make_run, told_run
 
 pytestmark = pytest.mark.django_db
 
@@ -74,10 +74,7 @@ def log_of(page: transcript.Page) -> str:
 
 @pytest.fixture
 def run() -> Run:
-    run = make_run()
-    write_transcript(run)
-    run.refresh_from_db()
-    return run
+    return told_run()
 
 
 def at(run: Run, seq: int) -> Run:

@@ -234,3 +234,11 @@ def _second_round(writer: Writer) -> None:
     writer.call("toolu_12", "run_command", {"command": "pytest -q"}, "EXECUTE")
     writer.output("toolu_12", "collected 21 items\n\ntests/test_billing.py \x1b[32m......\x1b[0m\n")
     writer.output("toolu_12", "tests/test_dates.py \x1b[32m....", 60)
+
+
+def told_run() -> Run:
+    """Make a run with the whole transcript."""
+    run = make_run()
+    write_transcript(run)
+    run.refresh_from_db()
+    return run

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspaces import editing
-from workspaces.matching import EditError
 from workspaces.linediff import change
+from workspaces.matching import EditError
 
 TEXTS = st.text(alphabet="ab \t\n\r\"'“”‘’", max_size=60)
 

@@ -129,3 +129,9 @@ def test_somebody_without_a_role_is_told_whom_to_ask(client: Client, stranger: U
     answer = client.get(reverse("board"))
     assert answer.status_code == 403
     assert "Ask an administrator" in answer.content.decode()
+
+
+def test_who_comes_by_a_name_that_is_not_known_is_told_the_setting(client: Client) -> None:
+    answer = client.get(reverse("login"), headers={"host": "sakura.lan:8000"})
+    assert answer.status_code == 400
+    assert "SAKURA_BASE_URL" in answer.content.decode()

@@ -378,3 +378,18 @@ def test_the_patch_is_a_download_that_git_takes(reader: Client, done: Scene) -> 
     answer = reader.get(reverse("patch", args=[done.run.pk]))
     assert answer["Content-Disposition"] == f'attachment; filename="sakura-{done.run.task_id}-run1.patch"'
     assert answer.content == snapshots.patch(done.run.place)
+
+
+def test_a_path_that_no_tree_can_hold_is_not_found(reader: Client, done: Scene) -> None:
+    address = reverse("revert", args=[done.run.pk])
+    assert reader.get(address, {"path": "a\0b"}).status_code == 404
+    assert reader.post(address, {"path": "a\0b", "to": "0"}).status_code == 404
+
+
+def test_more_files_than_can_be_shown_are_told_in_a_sentence(
+    reader: Client, done: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workspaces.diffs.FILES_LIMIT", 0)
+    answer = reader.get(reverse("review", args=[done.run.pk]))
+    assert answer.status_code == 409
+    assert "more than can be reviewed" in said(answer.content.decode())

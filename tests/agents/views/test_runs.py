@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.models import Control, Event, Kind, Role, Run, Status
-from tests.agents.transcripts import Writer, make_run, write_transcript
+from tests.agents.transcripts import Writer, make_run, told_run
 
 pytestmark = pytest.mark.django_db
 
@@ -39,10 +39,7 @@ def viewer() -> Client:
 
 @pytest.fixture
 def run() -> Run:
-    run = make_run()
-    write_transcript(run)
-    run.refresh_from_db()
-    return run
+    return told_run()
 
 
 def url(name: str, run: Run, *more: Any) -> str:

@@ -89,7 +89,7 @@ def test_rules_and_budgets_are_kept(operator: Client, form: dict[str, Any]) -> N
     more = {
         "verify": "pytest -q\n\nruff check .\n",
         "protected": "docs/**",
-        "network": "pypi.org:443",
+        "network": "packages.example.org:443",
         "steps": "12",
         "minutes": "2",
         "usd": "0.50",
@@ -98,7 +98,7 @@ def test_rules_and_budgets_are_kept(operator: Client, form: dict[str, Any]) -> N
     task = Task.objects.get()
     rules, limits = task.rules(), task.limits()
     assert rules.verify == ["pytest -q", "ruff check ."]
-    assert (rules.protected, rules.network) == (["docs/**"], ["pypi.org:443"])
+    assert (rules.protected, rules.network) == (["docs/**"], ["packages.example.org:443"])
     assert (limits.steps, limits.seconds, limits.usd) == (12, 120, 0.5)
 
 
@@ -131,6 +131,7 @@ def test_the_summary_leads_to_each_field_with_an_error(operator: Client, form: d
         ({"script": "{"}, "Not JSON"),
         ({"script": '{"implementer": [{"tex": 1}]}'}, "implementer[0].tex"),
         ({"script": "[" * 100_000}, "nested too deep"),
+        ({"script": "1" * 5_000}, "a number that is too long"),
         ({"script": ""}, "plays a script, and none is given"),
         ({"model": "gpt-6-sol"}, "A script is played by “scripted” only"),
         ({"model": "gpt-6-sol", "script": ""}, "needs a key"),

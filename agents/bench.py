@@ -40,10 +40,6 @@ class Bench:
     def __post_init__(self) -> None:
         self.specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in self.tools]
 
-    @property
-    def finish_tool(self) -> str:
-        return "submit_review" if self.session.agent is Agent.REVIEWER else "finish_task"
-
     @contextmanager
     def context(self, call: Call) -> Iterator[ToolContext]:
         """Give a tool what it may use; what it prints meanwhile goes to who watches, and lasts."""

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agents import events
-from agents.models import CallState, Event, Kind, Run
+from agents.models import Agent, CallState, Event, Kind, Run
 from workspaces.diffs import FileChange
 
 LAST_COMMANDS = 50
@@ -89,7 +89,9 @@ def card(run: Run, files: Sequence[FileChange], put_back: Collection[str] = ()) 
 
 
 def _last_claim(run: Run) -> Claim | None:
-    calls = run.calls.filter(tool="finish_task", state=CallState.DONE).order_by("-pk").values("call_id")[:1]
+    calls = (
+        run.calls.filter(tool=Agent.IMPLEMENTER.finish_tool, state=CallState.DONE).order_by("-pk").values("call_id")[:1]
+    )
     event = run.events.filter(kind=Kind.TOOL_RESULT, call_id__in=calls).order_by("-seq").first()
     if event is None or event.data.get("is_error"):
         return None

@@ -16,7 +16,7 @@ from django.contrib.auth import get_user
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
-from django.urls import path
+from django.urls import path, re_path
 
 from agents import hub as hubs
 from agents.board_hub import BoardHub
@@ -354,7 +354,17 @@ async def close_all() -> None:
     await asyncio.gather(*(socket.say_bye() for socket in list(_sockets)), return_exceptions=True)
 
 
+class NoSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
+    """Any other address: the handshake is refused with 403, instead of a traceback in the log."""
+
+    channel_layer_alias = "none"
+
+    async def connect(self) -> None:
+        await self.close()
+
+
 websocket_urlpatterns = [
     path("ws/runs/<int:pk>/", RunSocket.as_asgi()),
     path("ws/board/", BoardSocket.as_asgi()),
+    re_path("", NoSocket.as_asgi()),
 ]

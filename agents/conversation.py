@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents import events
-from agents.models import Agent, Event, Kind, Run
+from agents.models import Agent, Event, Kind, Run, Status, Verdict
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
 from agents.providers.tokens import IMAGE_TOKENS, estimate_bytes, estimate_tokens
 from workspaces.models import Snapshot
@@ -15,7 +15,6 @@ MASK_AT = 0.7
 MASK_DOWN_TO = 0.4
 KEEP_LAST = 2
 """Turns of results that are never masked by the 70 % rule."""
-FINISH_TOOLS = ("finish_task", "submit_review")
 MASKED = "[This result was taken out to save room. Make the call again if you need it.]"
 
 
@@ -131,7 +130,9 @@ def _all(run_id: int) -> Iterator[Event]:
 
 def _starts_review(event: Event) -> bool:
     return (
-        event.kind == Kind.STATUS and event.data.get("to") == "reviewing" and event.data.get("from") == "implementing"
+        event.kind == Kind.STATUS
+        and event.data.get("to") == Status.REVIEWING
+        and event.data.get("from") == Status.IMPLEMENTING
     )
 
 
@@ -147,9 +148,9 @@ def _add(conversation: Conversation, event: Event) -> None:
             conversation.responded(_model_turn(event), _tokens(data.get("usage", {})))
         case Kind.TOOL_RESULT if mine:
             conversation.answered(answer_of(event), event.step)
-            if data["tool"] in FINISH_TOOLS and not data["is_error"]:
+            if data["tool"] == conversation.agent.finish_tool and not data["is_error"]:
                 conversation.claim = events.whole(event.run_id, data["data"])
-        case Kind.REVIEW if conversation.agent is Agent.IMPLEMENTER and data["verdict"] == "request_changes":
+        case Kind.REVIEW if conversation.agent is Agent.IMPLEMENTER and data["verdict"] == Verdict.REQUEST_CHANGES:
             conversation.tell(review_text(events.whole(event.run_id, data)))
         case Kind.REVERT if conversation.agent is Agent.IMPLEMENTER:
             conversation.tell(revert_text(data))

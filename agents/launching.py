@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agents.control import Refused
 from agents.models import Budgets, Policy, Task
+from agents.models.task import SCRIPTED
 from agents.providers import models
-from agents.providers.models import SCRIPTED
 from agents.providers.scripted import validate_script
 from workspaces import sources
 from workspaces.models import Repository

@@ -81,7 +81,7 @@ def _listen(session: Session, talk: Conversation) -> None:
 def _nudge(bench: Bench, talk: Conversation) -> None:
     if talk.silent >= SILENT_TURNS:
         return
-    _tell(bench, talk, NUDGE.format(finish=bench.finish_tool))
+    _tell(bench, talk, NUDGE.format(finish=talk.agent.finish_tool))
 
 
 def _tell(bench: Bench, talk: Conversation, text: str) -> None:

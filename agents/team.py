@@ -8,7 +8,7 @@ from django.db import transaction
 from agents import bench, conversation, facts, loop, prompting
 from agents.lease import boot_id
 from agents.loop import Ended
-from agents.models import Agent, Kind, Review, Status, Verdict
+from agents.models import Agent, CallState, Kind, Review, Status, Verdict
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
 from workspaces import sandbox, setup, snapshots
@@ -61,7 +61,7 @@ def _tell_baseline(session: Session) -> None:
 
 def _end_leftovers(session: Session) -> None:
     """Kill what commands of a lost worker still run on this machine."""
-    for call in session.run.calls.filter(state="intent").exclude(process={})[:50]:
+    for call in session.run.calls.filter(state=CallState.INTENT).exclude(process={})[:50]:
         if call.process.get("boot") == boot_id():
             sandbox.end_leftover(call.process["pid"], call.process["start"])
 
@@ -118,7 +118,11 @@ def _review(session: Session, environment: Path | None) -> None:
 
 def _claim(session: Session) -> dict[str, Any] | None:
     """Return what the implementer said when it last finished."""
-    event = session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool="finish_task").order_by("-seq").first()
+    event = (
+        session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool=Agent.IMPLEMENTER.finish_tool)
+        .order_by("-seq")
+        .first()
+    )
     return event.data.get("data") if event else None
 
 

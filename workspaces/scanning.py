@@ -42,7 +42,9 @@ RACY_NS = 20_000_000
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
 PIECE = 1 << 20
 
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG})
+_GONE = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG}
+)
 """What the kernel says of a path that is not there any more, or was swapped for a link or a device."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -11,6 +11,7 @@ from agents import control
 from agents.control import Refused
 from agents.demo.script import PROMPT, SCRIPT
 from agents.models import Budgets, Policy, Run
+from agents.models.task import SCRIPTED
 from workspaces import sources
 from workspaces.git import Git
 from workspaces.models import Repository
@@ -29,7 +30,7 @@ def start(by: User | None) -> Run:
         prompt=PROMPT,
         base_name=repository.default_branch,
         base_commit=sources.resolve(repository, repository.default_branch),
-        model="scripted",
+        model=SCRIPTED,
         script=SCRIPT,
         policy=Policy(verify=["python3 -m unittest"]).model_dump(),
         budgets=Budgets().model_dump(),

@@ -83,6 +83,11 @@ class Agent(models.TextChoices):
     IMPLEMENTER = "implementer"
     REVIEWER = "reviewer"
 
+    @property
+    def finish_tool(self) -> str:
+        """The tool by which the agent says that its work is done."""
+        return "submit_review" if self is Agent.REVIEWER else "finish_task"
+
 
 class Run(models.Model):
     """One attempt at a task: own workspace, own transcript, own status."""

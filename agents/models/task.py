@@ -1,5 +1,7 @@
 """A task: what a person asks for."""
 
+from typing import Final
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -7,6 +9,9 @@ from django.utils.text import slugify
 from pydantic import BaseModel, ConfigDict, Field
 
 from workspaces.models import Repository
+
+SCRIPTED: Final = "scripted"
+"""The model that plays a script."""
 
 
 class Budgets(BaseModel):
@@ -69,7 +74,7 @@ class Task(models.Model):
 
     @property
     def is_scripted(self) -> bool:
-        return self.model == "scripted"
+        return self.model == SCRIPTED
 
     @property
     def branch(self) -> str:

@@ -16,12 +16,12 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from agents.models.task import SCRIPTED
 from agents.providers.base import Provider, ProviderError, Trouble, Usage
 from agents.providers.scripted import ScriptedProvider
 
 MAX_FILE_BYTES = 1_000_000
 MILLION = Decimal(1_000_000)
-SCRIPTED = "scripted"
 KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 MODULES = {"anthropic": "agents.providers.anthropic_api", "openai": "agents.providers.openai_api"}
 
@@ -174,7 +174,7 @@ def _builtin(anthropic_url: str, openai_url: str) -> list[ModelInfo]:
         _claude("claude-haiku-4-5", anthropic_url, _prices("1", "5", "0.10", "1.25"), 200_000, 64_000),
         _gpt("gpt-6-sol", openai_url, _prices("2", "10", "0.20", "2.50")),
         _gpt("gpt-6-luna", openai_url, _prices("0.10", "0.50", "0.01", "0.125")),
-        ModelInfo(name=SCRIPTED, provider="scripted", id=SCRIPTED, context_window=1_000_000, sees_images=True),
+        ModelInfo(name=SCRIPTED, provider=SCRIPTED, id=SCRIPTED, context_window=1_000_000, sees_images=True),
     ]
 
 

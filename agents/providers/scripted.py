@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agents.models import Agent
+from agents.models.task import SCRIPTED
 from agents.providers.base import (
     Call,
     Cancelled,
@@ -25,7 +27,6 @@ PIECE_CHARS = 16
 MAX_ENTRIES = 10_000
 MAX_COMPLAINTS = 20
 
-AGENTS = ("implementer", "reviewer")
 ENTRY_KEYS = frozenset({"text", "tool_calls", "usage", "delay_ms", "error"})
 CALL_KEYS = frozenset({"name", "input", "id"})
 USAGE_KEYS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
@@ -35,7 +36,7 @@ ERROR_KEYS = frozenset({"trouble", "sentence", "retryable", "retry_after_s", "ti
 class ScriptedProvider:
     """Plays `Request.script`. What is malformed in it comes out as a misbehaving model would say it."""
 
-    name = "scripted"
+    name = SCRIPTED
 
     def __init__(self) -> None:
         self._failures: Counter[tuple[str, int]] = Counter()
@@ -148,8 +149,8 @@ def _complaints(script: object) -> Iterator[str]:
         yield 'The script must be an object, as in {"implementer": [{"text": "Hello."}]}.'
         return
     for agent, entries in script.items():
-        if agent not in AGENTS:
-            yield f"{agent}: is no agent; use {' or '.join(AGENTS)}."
+        if agent not in Agent.values:
+            yield f"{agent}: is no agent; use {' or '.join(Agent.values)}."
         elif not isinstance(entries, list):
             yield f"{agent}: must be a list of responses."
         elif len(entries) > MAX_ENTRIES:

@@ -62,7 +62,7 @@ def prepare(call: Call, tools: Sequence[Tool], root: Path | None = None) -> Prep
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         names = ", ".join(sorted(tool.name for tool in tools))
-        raise ToolError("UNKNOWN_TOOL", f"there is no tool {call.name!r} here. The tools are: {names}.")
+        raise ToolError("UNKNOWN_TOOL", f"there is no tool {call.name[:100]!r} here. The tools are: {names}.")
     args = _read_input(tool, call.input)
     return Prepared(tool, args, tool.effect, _resolved(args, root))
 
@@ -95,7 +95,7 @@ def _faults(error: ValidationError, tool: Tool) -> str:
     said = []
     unknown = False
     for fault in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
-        where = ".".join(map(str, fault["loc"])) or "input"
+        where = ".".join(map(str, fault["loc"]))[:100] or "input"
         if fault["type"] == "extra_forbidden":
             unknown = True
             said.append(f"unknown argument {where!r}")

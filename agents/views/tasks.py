@@ -15,8 +15,8 @@ from agents.control import Refused
 from agents.forms.task import TaskForm
 from agents.launching import PROMPT_LIMIT
 from agents.models import IdempotencyKey, Role, Run, Task
+from agents.models.task import SCRIPTED
 from agents.providers import models
-from agents.providers.models import SCRIPTED
 from agents.templatetags import prose
 from agents.views import asked
 from workspaces import sandbox, sources

@@ -1,8 +1,12 @@
 """The commands that let somebody in print their secret last."""
 
+import subprocess
+import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.conf import settings as site
 from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
@@ -64,3 +68,17 @@ def test_loginlink_names_an_address_that_a_browser_takes(settings: Settings, hos
     settings.SAKURA_BASE_URL, settings.SAKURA_HOST, settings.SAKURA_PORT = "", host, 8123
     person("vera", Role.VIEWER)
     assert _run("loginlink", "vera").startswith(start)
+
+
+def test_serve_says_that_its_data_folder_cant_be_written(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings.STATIC_ROOT = tmp_path / "file" / "static"
+    with pytest.raises(CommandError, match="can't be written: Not a directory"):
+        _run("serve", "--port", "0")
+
+
+def test_a_wrong_setting_is_one_sentence_and_no_traceback(tmp_path: Path) -> None:
+    env = {"SAKURA_DATA_DIR": str(tmp_path), "SAKURA_PORT": "eighty"}
+    done = subprocess.run([sys.executable, "manage.py", "check"], cwd=site.BASE_DIR, env=env, capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "Sakura can't start: SAKURA_PORT='eighty' is no whole number.\n"

@@ -287,3 +287,9 @@ async def test_the_board_gets_at_most_four_bursts_a_second(run: Run, viewer: Use
             times.append(loop.time())
     await writing
     assert times[-1] - times[0] > 0.7  # four pauses of 0.25 s, less what the first took longer to render
+
+
+async def test_an_unknown_address_is_refused_without_a_traceback() -> None:
+    communicator = WebsocketCommunicator(application, "/ws/nothing/", [HOST, ORIGIN])
+    connected, _ = await communicator.connect(PATIENCE_S)
+    assert not connected

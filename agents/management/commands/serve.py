@@ -35,8 +35,7 @@ class Command(BaseCommand):
             )
         all_models()  # a fault in SAKURA_MODELS is loud now, and not at the first launch
         listening = _listen(host, port)
-        Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
-        _keep_private(Path(settings.DATABASES["default"]["NAME"]))
+        _make_ready()
         if settings.PRODUCTION:
             call_command("collectstatic", verbosity=0, interactive=False)
         call_command("migrate", verbosity=0, interactive=False)
@@ -59,6 +58,18 @@ class Command(BaseCommand):
         lines.append("Stop it by Ctrl+C; what runs goes on at the next start.")
         self.stdout.write("\n".join(lines))
         self.stdout.flush()
+
+
+def _make_ready() -> None:
+    """Make what must be there before the first request. Raises CommandError where the data folder can't be written."""
+    try:
+        Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+        _keep_private(Path(settings.DATABASES["default"]["NAME"]))
+    except OSError as error:
+        raise CommandError(
+            f"SAKURA_DATA_DIR={settings.SAKURA_DATA_DIR} can't be written: {error.strerror}, at {error.filename}. "
+            "Name a folder that this user may write, for example SAKURA_DATA_DIR=/var/lib/sakura."
+        ) from error
 
 
 def _keep_private(database: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -
 
 def test_the_sdks_are_not_loaded_before_a_model_is_asked() -> None:
     code = (
-        "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'sakura_web.settings'; "
+        "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'sakura_web.settings'; django.setup(); "
         "from agents.providers import models, retry; models.all_models(); "
         "print([name for name in ('anthropic', 'openai', 'httpx2') if name in sys.modules])"
     )

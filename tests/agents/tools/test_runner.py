@@ -120,3 +120,8 @@ def test_a_long_result_keeps_head_and_tail_and_is_stored_whole(bench: Bench) -> 
 def test_an_id_of_a_call_can_name_no_file_elsewhere() -> None:
     assert "/" not in outputs.ref_of("../../etc/passwd")
     assert outputs.ref_of("a/b") != outputs.ref_of("a_b")
+
+
+def test_a_name_without_end_is_cut_in_the_answer() -> None:
+    assert len(refused("x" * 1_000_000, {}).message) < 2000
+    assert len(refused("read_file", {"y" * 1_000_000: 1}).message) < 2000

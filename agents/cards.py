@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from agents import events, terminal
 from agents.kept import Kept
 from agents.models import Event
+from workspaces import terminal as screen
 
 INLINE_CHARS = 2048
 """Characters of a result up to which a closed card's body comes with it; a longer one is fetched when it is opened."""
@@ -83,10 +84,19 @@ def clip(text: str, limit: int = BODY_CHARS) -> str:
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
 
 
+def printed(text: str, limit: int = BODY_CHARS) -> SafeString:
+    """Return what a command printed as HTML, clipped like any text but between escapes: its tail keeps its colours."""
+    if len(text) <= limit:
+        return terminal.html(text)
+    head, tail = screen.first(text, limit // 2), screen.last(text, limit // 2)
+    left_out = f"{len(text) - 2 * (limit // 2):,} characters left out"
+    return terminal.html(f"{head}\n… {left_out} …\n{tail}")
+
+
 def piece_html(piece: Event) -> SafeString:
     """Return what an output event adds to its card's terminal."""
-    text = clip(events.shown(piece.data.get("text", "")))
-    html = render_to_string("agents/cards/_piece.html", {"seq": piece.seq, "text": terminal.html(text)})
+    text = printed(events.shown(piece.data.get("text", "")))
+    html = render_to_string("agents/cards/_piece.html", {"seq": piece.seq, "text": text})
     return SafeString(html.rstrip("\n"))  # a newline of the template would show in the <pre>
 
 
@@ -204,7 +214,7 @@ class Card:
     def terminal(self) -> SafeString:
         """What a command printed: with its colours if the tool kept them, else as the model got it."""
         kept = self.data.get("output")
-        return terminal.html(clip(events.shown(kept)) if kept else self.content)
+        return printed(_ERROR_TAGS.sub("", events.shown(kept))) if kept else terminal.html(self.content)
 
     @property
     def pieces_html(self) -> list[SafeString]:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from agents import cards, events, terminal
+from agents import cards, events
 from agents.cards import Card
 from agents.kept import Kept
 from agents.models import Agent, Event, Kind, Run, Status
@@ -210,5 +210,5 @@ def _rows(found: Any, limit: int) -> list[dict[str, Any]]:
 
 
 def _proof_command(command: dict[str, Any]) -> dict[str, Any]:
-    output = cards.clip(events.shown(command.get("output") or ""))
-    return {**command, "failed": command.get("exit_code") != 0, "shown": terminal.html(output)}
+    output = cards.printed(events.shown(command.get("output") or ""))
+    return {**command, "failed": command.get("exit_code") != 0, "shown": output}

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 NAMED = 16
-"""Colours that have a name; the exact colour of any other can't be said by a class."""
-
+"""Colours that have a name; the exact colour of any other is not kept."""
 
 @dataclass(frozen=True)
 class Style:

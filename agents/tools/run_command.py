@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import AliasChoices, Field
@@ -11,6 +12,8 @@ from workspaces import outputs, sandbox, terminal
 
 SHOWN_BYTES = 1 << 20
 """How much of each end of a long output is looked at."""
+_AROUND = 1000
+"""Characters of what is put before, between and after what a command printed."""
 _MISSING = re.compile(r"^(?:[\w./-]+: )*(?:line \d+: )?([\w.+/-]+): (?:command )?not found$", re.MULTILINE)
 _LIMITS = {
     "SIGXCPU": "the limit of processor time",
@@ -79,7 +82,8 @@ class _Live:
 
 
 def _result(ctx: ToolContext, args: RunCommand, outcome: sandbox.Outcome, spool: Path) -> Result:
-    text, cut = _printed(spool, ctx.limits.command_chars)
+    printed = _read(spool)
+    plain, coloured = (show(printed, ctx.limits.command_chars) for show in (_plain, _coloured))
     data = {
         "command": args.command,
         "exit_code": outcome.exit_code,
@@ -92,14 +96,17 @@ def _result(ctx: ToolContext, args: RunCommand, outcome: sandbox.Outcome, spool:
     code, said = _verdict(args, outcome, ctx)
     head = f"<tool_use_error>{code}: {said}</tool_use_error>\n" if code else ""
     tail = "" if code else f"\n{said}"
-    hint = _hint(text) if outcome.exit_code == 127 else ""
-    if not cut:
+    hint = _hint(plain.text) if outcome.exit_code == 127 else ""
+    if coloured.text:
+        data["output"] = f"{head}{coloured.text.rstrip()}{tail}{hint}"
+    is_kept = plain.is_cut or coloured.is_cut
+    if not is_kept:
         spool.unlink(missing_ok=True)
     return Result(
-        f"{head}{text.rstrip() or '(no output)'}{tail}{hint}",
+        f"{head}{plain.text.rstrip() or '(no output)'}{tail}{hint}",
         data,
-        truncated=cut,
-        output_ref=spool.name if cut else "",
+        truncated=plain.is_cut,
+        output_ref=spool.name if is_kept else "",
         touched=None if ctx.place.mode is sandbox.Tree.WRITE else (),
         is_error=bool(code),
         code=code,
@@ -132,14 +139,33 @@ def _exit(outcome: sandbox.Outcome) -> str:
 
 
 def _hint(text: str) -> str:
-    missing = sorted({match[1] for match in _MISSING.finditer(text)})[:5]
+    missing = sorted({match[1][:100] for match in _MISSING.finditer(text)})[:5]
     if not missing:
         return ""
     return f"\n{', '.join(missing)}: not installed here; a person can add a set-up command to the repository."
 
 
-def _printed(spool: Path, limit: int) -> tuple[str, bool]:
-    """Return what a terminal would show, head and tail of it, and whether some was left out."""
+# --- what it printed ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """The two ends of what a command printed; `tail` is empty where `head` is all of it."""
+
+    head: str
+    tail: str
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is shown of it, and whether some is left out."""
+
+    text: str
+    is_cut: bool
+
+
+def _read(spool: Path) -> _Printed:
     try:
         with spool.open("rb") as file:
             size = file.seek(0, 2)
@@ -148,11 +174,26 @@ def _printed(spool: Path, limit: int) -> tuple[str, bool]:
             file.seek(max(len(head), size - SHOWN_BYTES))
             tail = file.read(SHOWN_BYTES)
     except FileNotFoundError:
-        return "", False
+        return _Printed("", "", 0)
+    return _Printed(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), size)
+
+
+def _plain(printed: _Printed, limit: int) -> _Shown:
+    """Return what a terminal would show, head and tail of it."""
     how = "the whole output is kept for people; to see more, write it to a file, or filter it with grep, head or tail"
-    text = terminal.plain(head.decode("utf-8", "replace"))
-    if not tail:
-        return outputs.head_and_tail(text, limit, how), len(text) > limit
-    end = terminal.plain(tail.decode("utf-8", "replace"))
-    note = f"[… most of {size} bytes left out here; {how} …]"
-    return f"{text[: limit // 2]}\n{note}\n{end[-(limit - limit // 2) :]}", True
+    text = terminal.plain(printed.head)
+    if not printed.tail:
+        return _Shown(outputs.head_and_tail(text, limit, how), len(text) > limit)
+    end = terminal.plain(printed.tail)
+    note = f"[… most of {printed.total_bytes} bytes left out here; {how} …]"
+    return _Shown(f"{text[: limit // 2]}\n{note}\n{end[-(limit - limit // 2) :]}", True)
+
+
+def _coloured(printed: _Printed, limit: int) -> _Shown:
+    """Return the same in its colours, or no text where no colour is shown; `limit` counts what is put around it too."""
+    room, head, tail = limit - _AROUND, terminal.coloured(printed.head), terminal.coloured(printed.tail)
+    is_cut = bool(tail) or len(head) > room
+    if is_cut:
+        end = terminal.last(tail or head, room // 2)
+        head = f"{terminal.first(head, room // 2)}\n[… the middle of {printed.total_bytes} bytes left out here …]\n{end}"
+    return _Shown(head, is_cut) if terminal.has_colours(head) else _Shown("", False)

@@ -324,6 +324,7 @@ async function loadBody(details) {
   if (!body || !url) return;
   try {
     const answer = await fetch(url);
+    if (answer.redirected) throw new Error("you are logged out");
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     body.innerHTML = await answer.text();
     body.removeAttribute("data-body");

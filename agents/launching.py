@@ -116,5 +116,5 @@ def find_repository(wanted: int | str) -> Repository:
 def resolve_base(repository: Repository, name: str) -> tuple[str, str]:
     """Return the base's name and commit as the source has it now. Raises SourceError."""
     sources.refresh(repository)
-    base = name or repository.default_branch
+    base = name.strip() or repository.default_branch
     return base, sources.resolve(repository, base)

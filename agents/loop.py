@@ -292,7 +292,7 @@ def _finish(bench: Bench, call: Call, result: Result, duration_ms: int) -> None:
         changed = snapshots.changes(session.place, 0, snapshot.number)
         changes = {
             "snapshot": snapshot.number,
-            "changed_files": len(changed.files),
+            "changed_files": changed.file_count,
             "additions": changed.additions,
             "deletions": changed.deletions,
         }

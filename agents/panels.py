@@ -231,4 +231,4 @@ def _changes(run: Run) -> Changes:
 
 def _compare(run: Run) -> Changes:
     found = snapshots.changes(run.place, 0, run.snapshot)
-    return Changes(tuple(found.files[:FILES_SHOWN]), len(found.files), found.additions, found.deletions)
+    return Changes(tuple(found.files[:FILES_SHOWN]), found.file_count, found.additions, found.deletions)

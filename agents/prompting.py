@@ -59,7 +59,7 @@ def review_request(run: Run, claim: dict[str, Any] | None) -> str:
     """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
     changed = snapshots.changes(run.place)
     files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:200]]
-    more = [f"… and {len(changed.files) - 200} more files"] if len(changed.files) > 200 else []
+    more = [f"… and {changed.file_count - 200:,} more files"] if changed.file_count > 200 else []
     said = str((claim or {}).get("summary", "")).strip() or "(nothing)"
     return "\n".join(
         [

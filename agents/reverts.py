@@ -67,7 +67,7 @@ def _count_changes(run: Run, snapshot: Snapshot) -> None:
     changes = snapshots.changes(run.place)
     Run.objects.filter(pk=run.pk).update(
         snapshot=snapshot.number,
-        changed_files=len(changes.files),
+        changed_files=changes.file_count,
         additions=changes.additions,
         deletions=changes.deletions,
         updated_at=timezone.now(),

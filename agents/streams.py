@@ -9,6 +9,7 @@ from django.db import DatabaseError, close_old_connections
 
 from agents import doorbell
 from agents.events import LeaseLost, TranscriptFull
+from workspaces import sgr, terminal
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,8 @@ class Stream:
     """The text of one model response or one running command.
 
     `write` is called by the thread that makes the text. A ticker thread pushes what has gathered every 80 ms, and
-    hands it to `keep` (a durable piece: its text and its offset in characters) each second, or each 64 K.
+    hands it to `keep` (a durable piece: its text and its offset in characters) each second, or each 64 K. A piece
+    begins with the colours in which the one before ended, so that each can be shown by itself.
     """
 
     def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
@@ -35,6 +37,7 @@ class Stream:
         self._lasting_chars = 0
         self._kept = 0
         self._kept_at = 0.0
+        self._style = sgr.PLAIN
 
     def write(self, text: str) -> None:
         """Take a piece of text."""
@@ -67,7 +70,8 @@ class Stream:
                 offset, self._kept = self._kept, self._kept + len(text)
                 self._kept_at = time.monotonic()
             if text and self._keep is not None:
-                self._keep(text + (CUT if self._kept >= KEPT_AT_MOST else ""), offset)
+                begun, self._style = self._style, terminal.style_after(text, self._style)
+                self._keep(begun.escape + text + (CUT if self._kept >= KEPT_AT_MOST else ""), offset)
 
     def close(self) -> None:
         """Push the rest and keep no more: what makes the text durable as a whole comes next."""

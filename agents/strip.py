@@ -287,9 +287,7 @@ def _bars(thoughts: Iterable[Thought], axis: Axis) -> list[Bar]:
 
 def _marks(rows: Sequence[Row], calls: Sequence[_Call], seconds: Seconds, axis: Axis) -> list[Mark]:
     """Return all marks in the order of time."""
-    lanes = [
-        _calls_of(agent, calls, axis, min(NARROWEST, max(THINNEST, 50 / max(1, len(calls))))) for agent in Agent
-    ]
+    lanes = [_calls_of(agent, calls, axis, min(NARROWEST, max(THINNEST, 50 / max(1, len(calls))))) for agent in Agent]
     lanes.append(_proofs(rows, seconds, axis))
     lanes.append(_crowd(_snapshots(rows, seconds, axis)))
     lanes.append(_crowd(_people(rows, seconds, axis)))

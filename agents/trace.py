@@ -1,4 +1,4 @@
-"""What the time strip needs to know of a run's events: few columns of the last calls, read once and then only added to."""
+"""What the time strip knows of a run's events: few columns of the last calls, read once and then only added to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -96,7 +96,8 @@ def _read(run_id: int, after: int) -> list[Row]:
 
 def _row(values: Sequence[Any]) -> Row:
     said = zip(KEYS, values[len(COLUMNS) :], strict=True)
-    return Row(*values[: len(COLUMNS)], {name: _short(value) for name, value in said if value not in (None, "")})
+    data = {name: _short(value) for name, value in said if value not in (None, "")}
+    return Row(**dict(zip(COLUMNS, values, strict=False)), data=data)
 
 
 def _short(value: Any) -> Any:

@@ -55,6 +55,15 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def folder(name: str, default: Path) -> Path:
+    """Return NAME as an absolute folder, `~` and links resolved; it need not be there."""
+    word = text(name, str(default))
+    try:
+        return Path(word).expanduser().resolve()
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ImproperlyConfigured(f"{name}={word!r} names no folder: {str(error).rstrip(".")}.") from None
+
+
 def paths(name: str) -> list[Path]:
     """Return the absolute folders of a colon-separated list."""
     found = [Path(part).expanduser() for part in text(name).split(":") if part]

@@ -19,8 +19,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 SAKURA_ENV = env.choice("SAKURA_ENV", "development", ("development", "production"))
 PRODUCTION = SAKURA_ENV == "production"
-SAKURA_DATA_DIR = Path(env.text("SAKURA_DATA_DIR", str(BASE_DIR / "var"))).expanduser().resolve()
-SAKURA_RUNS_DIR = Path(env.text("AGENT_TEAM_WORKSPACE_ROOT", str(SAKURA_DATA_DIR / "runs"))).expanduser().resolve()
+SAKURA_DATA_DIR = env.folder("SAKURA_DATA_DIR", BASE_DIR / "var")
+SAKURA_RUNS_DIR = env.folder("AGENT_TEAM_WORKSPACE_ROOT", SAKURA_DATA_DIR / "runs")
 SAKURA_HOST = env.text("SAKURA_HOST", "127.0.0.1")
 SAKURA_PORT = env.number("SAKURA_PORT", 8000, 0, 65535)
 SAKURA_BASE_URL = env.text("SAKURA_BASE_URL").rstrip("/")
@@ -292,6 +292,7 @@ LOGGING = {
     "loggers": {
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # anybody can send one; the answer says why
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
     },

@@ -14,6 +14,7 @@ STATUSES = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "T": 
 RENAME_LIMIT = 1000
 """Added times deleted files above which git looks only for exact renames."""
 FILES_LIMIT = 20_000
+"""Changed files that are handed out; their true number is told beside them."""
 LISTED = 200
 """Files that a snapshot's row names."""
 HUNK_LINES_LIMIT = 20_000
@@ -48,7 +49,10 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Changes:
+    """What differs between two trees: the first 20,000 files by path, and how many there are in all."""
+
     files: list[FileChange]
+    file_count: int
     tree: str
     baseline_tree: str
     additions: int
@@ -111,12 +115,14 @@ def changes(workspace: Workspace, start: int = 0, end: int | None = None) -> Cha
 
 def compare(git: Git, old: str, new: str, hidden: Iterable[str] = ()) -> Changes:
     """Return what differs between two trees."""
-    records = raw_changes(git, old, new)
+    everything = raw_changes(git, old, new)
+    records = everything[:FILES_LIMIT]
     sizes = store.blob_sizes(git, (side.oid for each in records for side in (each.old, each.new) if _has_blob(side)))
     large = store.stand_ins(git, sizes)
     marked = set(hidden)
     files = [_file_change(each, sizes | large, large.keys(), shown(each.path) in marked) for each in records]
-    return Changes(files, new, old, sum(file.additions for file in files), sum(file.deletions for file in files))
+    added, deleted = sum(file.additions for file in files), sum(file.deletions for file in files)
+    return Changes(files, len(everything), new, old, added, deleted)
 
 
 def _has_blob(side: store.TreeEntry) -> bool:
@@ -158,11 +164,6 @@ def raw_changes(git: Git, old: str, new: str, *, counted: bool = True) -> list[R
             path, counts = _numbers(first, fields)
             known = records[path]
             records[path] = RawChange(path, known.old_path, known.status, known.old, known.new, counts)
-    if len(records) > FILES_LIMIT:
-        raise store.StoreError(
-            f"More than {FILES_LIMIT:,} files differ, near {shown(min(records))}; that is more than can be reviewed. "
-            "Let the source's .gitignore name what is generated, then launch the task anew."
-        )
     return [records[path] for path in sorted(records)]
 
 

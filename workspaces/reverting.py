@@ -163,6 +163,6 @@ def _add(workspace: Workspace, git: Git, latest: Snapshot, result: Changes, auth
             commit=commit,
             step=latest.step,
             files=listed(raw_changes(git, latest.tree, result.tree)),
-            file_count=len(result.files),
+            file_count=result.file_count,
             hidden=latest.hidden,
         )

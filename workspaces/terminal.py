@@ -115,7 +115,7 @@ def first(text: str, chars: int) -> str:
     if len(text) <= chars:
         return text
     end = _between(text, chars)
-    return text[:end] + (sgr.RESET if style_at(text, end).codes else "")
+    return text[:end] + (sgr.RESET if style_after(text[:end]).codes else "")
 
 
 def last(text: str, chars: int) -> str:
@@ -123,12 +123,12 @@ def last(text: str, chars: int) -> str:
     if len(text) <= chars:
         return text
     start = _between(text, len(text) - chars)
-    return style_at(text, start).escape + text[start:]
+    return style_after(text[:start]).escape + text[start:]
 
 
-def style_at(text: str, end: int, style: Style = sgr.PLAIN) -> Style:
-    """Return the style that holds after so many characters of the text, which began in the given one."""
-    for escape in _SGR.finditer(text, 0, end):
+def style_after(text: str, style: Style = sgr.PLAIN) -> Style:
+    """Return the style that holds after the text, which began in the given one."""
+    for escape in _SGR.finditer(text):
         style = sgr.after(style, escape["codes"])
     return style
 

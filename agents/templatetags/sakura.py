@@ -120,6 +120,12 @@ def size(value: int | None) -> str:
 
 
 @register.filter
+def percent(value: float) -> str:
+    """Return a place in a drawing, as in 12.5%."""
+    return f"{round(value, 2):g}%"
+
+
+@register.filter
 def count_of(count: int, noun: str) -> str:
     """Return the count with its noun: "1 file", "3 files"; "branch,branches" gives both forms."""
     one, _, many = noun.partition(",")

@@ -28,14 +28,15 @@ def check_changes(ctx: ToolContext, args: CheckChanges) -> Result:
     if not files:
         return Result("Nothing is changed against the baseline" + (" there." if wanted else "."), {"files": []})
     rows = [_row(file) for file in files[:FILES]]
-    if len(files) > FILES:
-        rows.append(f"[{FILES} of {len(files)} files shown; name paths to see the others]")
+    total = len(files) if wanted else changes.file_count
+    if total > FILES:
+        rows.append(f"[{FILES} of {total} files shown; name paths to see the others]")
     additions, deletions = sum(f.additions for f in files), sum(f.deletions for f in files)
-    rows.append(f"[{len(files)} files, +{additions} −{deletions}]")
+    rows.append(f"[{total} files, +{additions} −{deletions}]")
     content = "\n".join(rows)
     if args.mode == "full":
         content += _diffs(ctx, files[:DIFFS], ctx.limits.changes_chars - len(content))
-    return Result(content, {"files": [_listed(file) for file in files[:FILES]]}, truncated=len(files) > FILES)
+    return Result(content, {"files": [_listed(file) for file in files[:FILES]]}, truncated=total > FILES)
 
 
 def _below(file: snapshots.FileChange, path: str) -> bool:

@@ -17,7 +17,6 @@ from agents.views.shown import Note, OfFile, ShownFile, Writer, file_id
 from workspaces import snapshots
 from workspaces.diffs import Changes, FileChange
 from workspaces.models import Snapshot
-from workspaces.store import StoreError
 
 SECTIONS = 100
 """Files that the page has a section for; the list beside it has all."""
@@ -36,14 +35,6 @@ class Bar:
 
 def page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> HttpResponse:
     """Render the page, or one file of it (`part=1`); `said` is what a refused post has to say."""
-    try:
-        return _page(request, run, status, said)
-    except StoreError as error:  # too many files differ
-        context = {"run": run, "task": run.task, "why": str(error)}
-        return render(request, "agents/review/empty.html", context, status=409)
-
-
-def _page(request: HttpRequest, run: Run, status: int, said: dict[str, Any]) -> HttpResponse:
     chain = remarks.chain(run)
     if not chain:
         return render(request, "agents/review/empty.html", {"run": run, "task": run.task}, status=status)

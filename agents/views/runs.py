@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
@@ -45,7 +46,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 def _page(request: HttpRequest, run: Run, *, status: int = 200, said: str = "", kept: str = "") -> HttpResponse:
     before = _number(request, "before", 0)
     page = transcript.before(run, before) if before else transcript.latest(run)
-    context = {**panels.collect(run), "page": page, "is_tail": not before, "said": said, "kept": kept}
+    home = reverse("run", args=[run.pk]) if before else ""
+    context = {**panels.collect(run), "page": page, "is_tail": not before, "home": home, "said": said, "kept": kept}
     return render(request, "agents/run.html", context, status=status)
 
 

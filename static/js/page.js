@@ -49,20 +49,36 @@ export function elementOf(html) {
 }
 
 /**
- * Put an element in the place of another; keeps the focus and open details by their ids, or by their order.
+ * Put an element in the place of another; keeps the focus (by its id, or its order) and open details (by their order).
  * @param {Element} old
  * @param {Element} fresh
  */
 export function replaceElement(old, fresh) {
   const focusables = (/** @type {Element} */ root) => [...root.querySelectorAll("a, button, input, select, textarea, summary")];
   const details = (/** @type {Element} */ root) => [...root.querySelectorAll("details")];
-  const at = document.activeElement ? focusables(old).indexOf(document.activeElement) : -1;
+  const active = document.activeElement;
+  const at = active ? focusables(old).indexOf(active) : -1;
   const open = details(old).map((item) => item.open);
   details(fresh).forEach((item, index) => { if (open[index] !== undefined) item.open = open[index]; });
   old.replaceWith(fresh);
   refreshTimes(fresh);
-  const focus = focusables(fresh)[at];
-  if (focus instanceof HTMLElement) focus.focus({ preventScroll: true });
+  if (at < 0) return;
+  const same = active?.id ? focusables(fresh).find((item) => item.id === active.id) : undefined;
+  const focus = same ?? focusables(fresh)[at];
+  if (focus instanceof HTMLElement || focus instanceof SVGElement) focusOn(focus);
+}
+
+/**
+ * Focus an element; in a row of many with one tab stop (`data-roving`) it becomes that stop.
+ * @param {HTMLElement | SVGElement} element
+ * @param {FocusOptions} [options]
+ */
+export function focusOn(element, options = { preventScroll: true }) {
+  if (element.closest("[data-roving]")) {
+    element.closest("[data-roving]")?.querySelectorAll("a:not([tabindex='-1'])").forEach((link) => link.setAttribute("tabindex", "-1"));
+    element.setAttribute("tabindex", "0");
+  }
+  element.focus(options);
 }
 
 // --- times: the server writes UTC, the reader's zone and "ago" are put in here ---------------------

@@ -501,6 +501,7 @@ follow.addEventListener("change", () => { if (follow.checked) goToTail(); });
 addEventListener("scroll", countUnseen, { passive: true });
 setInterval(() => { tick(); sayNow(); }, 1000);
 tick();
+addEventListener("hashchange", findTarget);
 if (location.hash) findTarget();
 else if ("tail" in log.dataset && document.querySelector("#panel-head [data-ticking]")) toTail();
 if ("tail" in log.dataset) line.open();

@@ -166,8 +166,8 @@ async def test_passing_text_goes_through_with_the_place_it_belongs_to(run: Run) 
 async def test_panels_come_when_something_changed(run: Run) -> None:
     feed = Feed()
     watched = await hub.join(RunHub(run.pk), feed)
-    names = {json.loads((await until(feed, lambda frame: isinstance(frame, Panel))).text)["name"] for _ in range(6)}
-    assert names == {"head", "actions", "waiting", "changes", "budgets", "usage"}
+    names = {json.loads((await until(feed, lambda frame: isinstance(frame, Panel))).text)["name"] for _ in range(7)}
+    assert names == {"head", "actions", "strip", "waiting", "changes", "budgets", "usage"}
     await Run.objects.filter(pk=run.pk).aupdate(step=7)
     await sync_to_async(note)(run)
     frame = await until(feed, lambda frame: isinstance(frame, Panel))

@@ -14,7 +14,7 @@ def test_sixteen_colours_have_names_in_the_long_form_and_others_are_dropped() ->
 
 
 def test_titles_links_and_cursor_moves_leave_nothing() -> None:
-    text = "\x1b]0;title\x07a\x1b]8;;http://x.example\x1b\\b\x1b[2K\x1b[3;4Hc\x1b(B\x1bPq\x1b\\d"
+    text = "\x1b]0;title\x07a\x1b]8;;http://x.example\x1b\\b\x1b[2J\x1b[3;4Hc\x1b(B\x1bPq\x1b\\d"
     assert terminal.html(text) == "abcd"
 
 
@@ -24,6 +24,10 @@ def test_an_unfinished_escape_eats_no_later_line() -> None:
 
 def test_progress_shows_what_a_terminal_would_leave() -> None:
     assert terminal.html("10%\r50%\r100%\r\ndone\r\n") == "100%\ndone\n"
+
+
+def test_a_colour_set_before_the_progress_stays() -> None:
+    assert terminal.html("\x1b[32m10%\r20%") == '<span class="a-32">20%</span>'
 
 
 def test_everything_else_is_escaped_or_made_visible() -> None:

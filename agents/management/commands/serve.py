@@ -88,8 +88,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(512)
     except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise CommandError(
-            f"Port {port} on {host} can't be used: {getattr(error, 'strerror', None) or error}. "
+            f"Port {port} on {host} can't be used: {why}. "
             f"If another program (or another Sakura) has it, take a free one: "
             f"SAKURA_PORT={port + 1 if port < 65535 else 8000} make run"
         ) from error

@@ -61,7 +61,8 @@ def folder(name: str, default: Path) -> Path:
     try:
         return Path(word).expanduser().resolve()
     except (RuntimeError, OSError, ValueError) as error:
-        raise ImproperlyConfigured(f"{name}={word!r} names no folder: {str(error).rstrip(".")}.") from None
+        why = str(error).rstrip(".")
+        raise ImproperlyConfigured(f"{name}={word!r} names no folder: {why}.") from None
 
 
 def paths(name: str) -> list[Path]:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-IDLE_S = 10.0
+IDLE_S = 30.0
 """Idle seconds that are shown at their length."""
 GAP_PART, GAPS_PART = 0.03, 0.2
 """Parts of the worked time that one gap, and all of them together, are as wide as."""

@@ -11,6 +11,7 @@ from agents.models import Agent, Kind, Status
 from agents.providers import models as registry
 from agents.providers.base import Call, Provider, ToolSpec
 from agents.providers.models import ModelInfo
+from agents.providers.tokens import estimate_tokens
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
 from agents.tools import runner
@@ -39,6 +40,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in self.tools]
+        self.fixed_tokens = estimate_tokens(self.system_prompt) + sum(
+            estimate_tokens(f"{spec.description}{spec.schema}") for spec in self.specs
+        )
 
     @contextmanager
     def context(self, call: Call) -> Iterator[ToolContext]:
@@ -65,16 +69,22 @@ class Bench:
             )
 
     def budget_spent(self) -> str:
-        """Return the sentence that ends the run when a budget is used up, else ""; tell the agent once at 80 %."""
-        limits = self.session.task.limits().model_dump()
-        for budget, amount in self.session.run.used().items():
-            name, limit = BUDGET_WORDS.get(budget, budget), limits[budget]
+        """Return the sentence that ends the run when a budget is used up, else ""."""
+        for name, amount, limit in self._budgets():
             if amount >= limit:
                 return f"The budget of {limit:,} {name} is used up."
-            if amount >= WARN_AT * limit and name not in self.warned:
-                self.warned.add(name)
-                self.session.note(f"{amount:,.0f} of {limit:,} {name} are used; come to an end.", to=self.session.agent)
         return ""
+
+    def budget_warnings(self) -> list[str]:
+        """Return what the agent is to be told of budgets that are nearly used up; each once."""
+        near = [each for each in self._budgets() if each[1] >= WARN_AT * each[2] and each[0] not in self.warned]
+        self.warned.update(name for name, _, _ in near)
+        return [f"{amount:,.0f} of {limit:,} {name} are used; come to an end." for name, amount, limit in near]
+
+    def _budgets(self) -> list[tuple[str, float, float]]:
+        limits = self.session.task.limits().model_dump()
+        used = self.session.run.used().items()
+        return [(BUDGET_WORDS.get(budget, budget), amount, limits[budget]) for budget, amount in used]
 
 
 def lay_out(session: Session, environment: Path | None) -> Bench:

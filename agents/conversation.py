@@ -7,15 +7,18 @@ from typing import Any
 from agents import events
 from agents.models import Agent, Event, Kind, Run, Status, Verdict
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
-from agents.providers.tokens import IMAGE_TOKENS, estimate_bytes, estimate_tokens
+from agents.providers.tokens import IMAGE_TOKENS, estimate_tokens
 from workspaces.models import Snapshot
 
 MASK_AT = 0.7
 """Share of the context window from which old results give way to one line each."""
 MASK_DOWN_TO = 0.4
 KEEP_LAST = 2
-"""Turns of results that are never masked by the 70 % rule."""
+"""Turns of results that stay, unless they alone fill the window."""
+FULL_AT = 0.9
+"""Share of the window from which it counts as full."""
 MASKED = "[This result was taken out to save room. Make the call again if you need it.]"
+TOO_MUCH = "[This result did not fit beside the others. Make the call again by itself, or ask for a part of it.]"
 
 
 @dataclass
@@ -32,15 +35,14 @@ class Conversation:
     """Responses in a row that asked for no call."""
     steps: dict[int, int] = field(default_factory=dict)
     """Index of a turn of results → the step it belongs to."""
-    used_tokens: int = 0
-    """What the provider counted for the last request and its response."""
-    unsent_chars: int = 0
+    next_tokens: int = 0
+    """About how many the next request holds: what the provider counted last, and an estimate of what came since."""
     claim: dict[str, Any] | None = None
     """What the last FINISH call said, until somebody speaks to the agent again."""
 
     def tell(self, text: str) -> None:
         """Add words for the agent; they wait until open calls have their results."""
-        self.unsent_chars += len(text)
+        self.next_tokens += estimate_tokens(text)
         self.claim = None
         if self.open_calls:
             self.waiting.append(UserTurn(text))
@@ -54,13 +56,12 @@ class Conversation:
         self.answers = []
         self.responses += 1
         self.silent = 0 if turn.calls else self.silent + 1
-        self.used_tokens = used_tokens
-        self.unsent_chars = 0
+        self.next_tokens = used_tokens
 
     def answered(self, answer: Answer, step: int) -> None:
         """Add the result of one open call; the last one closes the turn."""
         self.answers.append(answer)
-        self.unsent_chars += len(answer.content)
+        self.next_tokens += _answer_tokens(answer)
         self.open_calls = [call for call in self.open_calls if call.call_id != answer.call_id]
         if self.open_calls:
             return
@@ -71,40 +72,82 @@ class Conversation:
         self.turns += self.waiting
         self.waiting = []
 
-    def next_tokens(self) -> int:
-        """Estimate the tokens of the next request, from the last count and what came since."""
-        return self.used_tokens + estimate_bytes(self.unsent_chars)
+    def count(self, fixed_tokens: int) -> None:
+        """Correct the estimate of a conversation that was loaded: all results are back that were masked before.
 
-    def mask(self, window: int, *, keep: int = KEEP_LAST, at: float = MASK_AT) -> list[int]:
-        """Replace the oldest results by one line each when the window is filled beyond `at`.
+        `fixed_tokens` is what every request holds besides the turns.
+        """
+        self.next_tokens = max(self.next_tokens, fixed_tokens + sum(_turn_tokens(turn) for turn in self.turns))
+
+    def mask(self, window: int) -> list[int]:
+        """Replace the oldest results by one line each when the window fills.
 
         Return the steps whose results left the conversation. Many at once, so that the prompt cache breaks rarely.
         """
-        if self.next_tokens() <= window * at:
+        if self.next_tokens <= window * MASK_AT:
             return []
-        excess = self.next_tokens() - int(window * min(MASK_DOWN_TO, at))
-        gone = []
-        results = [index for index, turn in enumerate(self.turns) if isinstance(turn, AnswersTurn)]
-        for index in results[: max(0, len(results) - keep)]:
-            saved = self._mask_turn(index)
-            if saved:
-                gone.append(self.steps.get(index, 0))
-                excess -= saved
-                self.used_tokens = max(0, self.used_tokens - saved)
-            if excess <= 0:
-                break
+        gone = self._mask_turns(KEEP_LAST, window * MASK_DOWN_TO)
+        while self.next_tokens > window * FULL_AT and (more := self.make_room()):
+            gone += more
         return gone
 
-    def _mask_turn(self, index: int) -> int:
+    def make_room(self) -> list[int]:
+        """Replace all results but those of the last turn; if none is left, the largest of these.
+
+        Return the steps whose results left the conversation, [] when there is nothing more to take.
+        """
+        return self._mask_turns(1, -1) or self._mask_largest()
+
+    def _mask_turns(self, keep: int, down_to: float) -> list[int]:
+        """Mask whole turns from the oldest on, but for the last `keep`, until so many tokens are left."""
+        gone = []
+        results = self._results()
+        for index in results[: max(0, len(results) - keep)]:
+            if self.next_tokens <= down_to:
+                break
+            if self._mask(index, _long(self.turns[index]), MASKED):
+                gone.append(self.steps.get(index, 0))
+        return gone
+
+    def _mask_largest(self) -> list[int]:
+        index = next(reversed(self._results()), -1)
+        largest = max(_long(self.turns[index]), key=_answer_tokens, default=None) if index >= 0 else None
+        if largest is None:
+            return []
+        self._mask(index, [largest], TOO_MUCH)
+        return [self.steps.get(index, 0)]
+
+    def _results(self) -> list[int]:
+        return [index for index, turn in enumerate(self.turns) if isinstance(turn, AnswersTurn)]
+
+    def _mask(self, index: int, chosen: list[Answer], words: str) -> bool:
         turn = self.turns[index]
         assert isinstance(turn, AnswersTurn)
-        long = [answer for answer in turn.answers if len(answer.content) > len(MASKED) or answer.images]
-        if not long:
-            return 0
-        saved = sum(estimate_tokens(answer.content) + IMAGE_TOKENS * len(answer.images) for answer in long)
-        masked = (replace(each, content=MASKED, images=()) if each in long else each for each in turn.answers)
-        self.turns[index] = AnswersTurn(tuple(masked))
-        return saved
+        ids = {answer.call_id for answer in chosen}
+        answers = (replace(each, content=words, images=()) if each.call_id in ids else each for each in turn.answers)
+        self.turns[index] = AnswersTurn(tuple(answers))
+        self.next_tokens = max(0, self.next_tokens - sum(map(_answer_tokens, chosen)))
+        return bool(chosen)
+
+
+def _long(turn: Turn) -> list[Answer]:
+    """Return the answers that are longer than the words that would take their place."""
+    assert isinstance(turn, AnswersTurn)
+    return [answer for answer in turn.answers if len(answer.content) > len(TOO_MUCH) or answer.images]
+
+
+def _answer_tokens(answer: Answer) -> int:
+    return estimate_tokens(answer.content) + IMAGE_TOKENS * len(answer.images)
+
+
+def _turn_tokens(turn: Turn) -> int:
+    match turn:
+        case UserTurn():
+            return estimate_tokens(turn.text)
+        case ModelTurn():
+            return estimate_tokens(turn.text) + sum(estimate_tokens(str(call.input)) for call in turn.calls)
+        case AnswersTurn():
+            return sum(map(_answer_tokens, turn.answers))
 
 
 def load(run: Run, agent: Agent) -> Conversation:

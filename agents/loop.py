@@ -28,6 +28,9 @@ from workspaces.models import Snapshot
 
 PARALLEL_READS = 8
 FAILURES_IN_A_ROW = 30
+LEAST_OUTPUT_TOKENS = 1000
+ESTIMATE_MARGIN = 1.25
+"""By how much a prompt may be larger than was estimated."""
 SILENT_TURNS = 2
 NUDGE = "You answered without calling a tool. Go on with the task, or call {finish} if you are done."
 CUT_OFF = "Your answer was cut off at {limit:,} tokens. Go on from there, in smaller pieces."
@@ -49,6 +52,7 @@ def work(bench: Bench, talk: Conversation) -> Ended:
     Raises Stopped (human, shutdown, disk), LeaseLost, ProviderError.
     """
     session, failures = bench.session, 0
+    talk.count(bench.fixed_tokens)
     while True:
         if not talk.open_calls:
             if talk.claim is not None and not _has_messages(session):
@@ -56,6 +60,8 @@ def work(bench: Bench, talk: Conversation) -> Ended:
             session.check()
             if spent := bench.budget_spent():
                 return Ended(None, spent)
+            for warning in bench.budget_warnings():
+                _tell(bench, talk, warning)
             _listen(session, talk)
             if talk.silent >= SILENT_TURNS:
                 return Ended(None, "The model answered twice in a row without calling a tool.")
@@ -96,36 +102,45 @@ def _tell(bench: Bench, talk: Conversation, text: str) -> None:
 def _ask(bench: Bench, talk: Conversation) -> tuple[Response, int]:
     """Return the model's response and the milliseconds it took; old results give way when the window fills."""
     started = time.monotonic()
-    _make_room(bench, talk, talk.mask(bench.model.context_window))
-    try:
-        response = _stream(bench, talk)
-    except ProviderError as error:
-        if error.trouble is not Trouble.CONTEXT_FULL:
-            raise
-        gone = talk.mask(bench.model.context_window, keep=1, at=0.0)
-        if not gone:
-            raise
-        _make_room(bench, talk, gone)
-        response = _stream(bench, talk)
-    return response, int((time.monotonic() - started) * 1000)
+    _forget(bench, talk.mask(bench.model.context_window))
+    most = bench.model.max_output_tokens
+    while True:
+        try:
+            return _stream(bench, talk, most), int((time.monotonic() - started) * 1000)
+        except ProviderError as error:
+            if error.trouble is not Trouble.CONTEXT_FULL:
+                raise
+            if most <= _output_room(bench, talk):
+                gone = talk.make_room()
+                if not gone:
+                    raise
+                _forget(bench, gone)
+            most = _output_room(bench, talk)
 
 
-def _make_room(bench: Bench, talk: Conversation, steps: list[int]) -> None:
+def _output_room(bench: Bench, talk: Conversation) -> int:
+    """Return how long an answer can be beside what is asked; many servers count both against the window."""
+    left = bench.model.context_window - round(talk.next_tokens * ESTIMATE_MARGIN)
+    return min(bench.model.max_output_tokens, max(LEAST_OUTPUT_TOKENS, left))
+
+
+def _forget(bench: Bench, steps: list[int]) -> None:
+    """Let files be shown in full again whose reads left the conversation, and tell people."""
     if not steps:
         return
     for step in steps:
         bench.reads.forget_context(step)
-    bench.session.note(f"The context was filling up: the results of {len(steps)} older steps were taken out of it.")
+    bench.session.note(f"The context was filling up: old results, up to step {max(steps)}, were taken out of it.")
 
 
-def _stream(bench: Bench, talk: Conversation) -> Response:
+def _stream(bench: Bench, talk: Conversation, max_output_tokens: int) -> Response:
     session = bench.session
     request = Request(
         agent=talk.agent,
         system=bench.system_prompt,
         turns=talk.turns,
         tools=bench.specs,
-        max_output_tokens=bench.model.max_output_tokens,
+        max_output_tokens=max_output_tokens,
         position=talk.responses,
         script=session.task.script,
     )
@@ -166,7 +181,7 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
     turn = ModelTurn(response.text, calls, blocks, bench.model.provider)
     talk.responded(turn, usage.input_tokens + usage.output_tokens)
     if response.stop is Stop.LENGTH and not calls:
-        _tell(bench, talk, CUT_OFF.format(limit=bench.model.max_output_tokens))
+        _tell(bench, talk, CUT_OFF.format(limit=usage.output_tokens or bench.model.max_output_tokens))
     if response.stop is Stop.REFUSAL and not calls:
         raise Stopped(Status.FAILED, "The model refused to go on with this task.")
 

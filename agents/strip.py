@@ -1,15 +1,19 @@
-"""The time strip of a run: its calls, thoughts, snapshots and what people did, drawn over time. All pure but `of`."""
+"""The time strip of a run: calls, thoughts, snapshots and what people did, drawn over time. All is pure but `of`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property, partial
 from typing import NamedTuple
 
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
-from agents import trace
-from agents.axis import Axis, Span
-from agents.cards import DENIALS, LOOKS
+from agents import doings, trace
+from agents.axis import Axis
+from agents.doings import Call, Seconds, Thought
+from agents.kept import Kept
 from agents.models import Agent, Kind, Run, Status
 from agents.templatetags.sakura import clock, count_of
 from agents.trace import Row
@@ -23,9 +27,12 @@ NARROWEST, THINNEST = 0.7, 0.2
 """Per cent of the width that a call takes at least: among few calls, and among many."""
 TOUCHING, CROWDED = 0.1, 0.6
 """Per cent between two marks below which they become one: of calls, and of snapshots or what people did."""
-MOST_SHIFT = 1.0
-TEXT_APART = 5.0
+MOST_SHIFT = 2.0
+"""Per cent that a mark is moved to the right at most, so that the one before it stays whole."""
+TEXT_APART, TEXT_APART_ON_PHONE = 5.0, 18.0
 LAST_TICK = 94.0
+LONG_S = 3000.0
+"""Seconds of work from which the times below the strip are long words."""
 NOUNS = {
     "read": "read",
     "write": "write",
@@ -87,6 +94,7 @@ class Gap(NamedTuple):
     width: float
     label: str
     text: str
+    is_tight: bool
 
     @property
     def middle(self) -> float:
@@ -125,6 +133,11 @@ class Strip:
     def __bool__(self) -> bool:
         return bool(self.bars) or any(mark.is_call for mark in self.marks)
 
+    @cached_property
+    def drawing(self) -> SafeString:
+        """The HTML of it, made once."""
+        return SafeString(render_to_string("agents/panels/_strip_drawing.html", {"strip": self}).strip())
+
     @property
     def lanes(self) -> list[int]:
         return list(LANES.values())
@@ -137,24 +150,35 @@ class Strip:
 # --- drawing ---------------------------------------------------------------------------------------------
 
 
+_kept: Kept[Strip] = Kept(64)
+
+
 def of(run: Run) -> Strip:
-    """Return the strip of the run as it is now. One query."""
-    return draw(trace.rows(run), run.state, timezone.now())
+    """Return the strip of the run as it is now; it is drawn again only when it would look otherwise. One query."""
+    rows, status = trace.rows(run), run.state
+    now = _full_step(timezone.now()) if status.is_working else None
+    last = rows[-1].seq if rows else 0
+    return _kept.get((run.pk, run.created_at, last, status, now), partial(draw, rows, status, now))
 
 
-def draw(rows: Sequence[Row], status: Status, now: datetime) -> Strip:
-    """Return the strip of these events, oldest first; `now` counts only while a worker holds the run."""
+def _full_step(now: datetime) -> datetime:
+    return now - timedelta(seconds=now.second % NOW_EVERY_S, microseconds=now.microsecond)
+
+
+def draw(rows: Sequence[Row], status: Status, now: datetime | None) -> Strip:
+    """Return the strip of these events, oldest first; `now` is given only while a worker holds the run."""
     if not rows:
         return Strip()
-    origin, end = rows[0].at, rows[-1].at
-    if status.is_working:
-        end = max(end, now - timedelta(seconds=now.second % NOW_EVERY_S, microseconds=now.microsecond))
+    origin, end = rows[0].at, max(row.at for row in rows)  # the clocks of two workers may differ
+    end = max(end, now) if now else end
 
     def seconds(at: datetime) -> float:
         return (at - origin).total_seconds()
 
-    calls = _calls(rows, seconds, seconds(end) if status.is_working else None)
-    thoughts = _thoughts(rows, seconds, status, seconds(end), calls)
+    calls = doings.calls(rows, seconds, seconds(end) if now else None)
+    thoughts = doings.thoughts(rows, seconds)
+    if now and not any(call.look == "running" for call in calls):
+        thoughts.append(doings.present_thought(rows, seconds, status, seconds(end)))
     axis = Axis(0.0, seconds(end), [*(call.span for call in calls), *(span for _, span in thoughts)])
     gaps = _gaps(axis)
     is_cut = rows[0].seq > 1
@@ -170,104 +194,9 @@ def draw(rows: Sequence[Row], status: Status, now: datetime) -> Strip:
     )
 
 
-Seconds = Callable[[datetime], float]
-
-
 def _label(axis: Axis, rows: Sequence[Row]) -> str:
     rounds, steps = len({row.round for row in rows if row.round}), len({row.step for row in rows if row.step})
     return f"Time strip: {clock(axis.worked * 1000)} of work, {count_of(rounds, 'round')}, {count_of(steps, 'step')}"
-
-
-# --- calls -----------------------------------------------------------------------------------------------
-
-
-class _Call(NamedTuple):
-    row: Row
-    result: Row | None
-    span: Span
-    is_running: bool
-
-    @property
-    def look(self) -> str:
-        if self.result is None:
-            return "running" if self.is_running else "failed"
-        if self.result.data.get("is_error"):
-            return "denied" if self.result.text("code") in DENIALS else "failed"
-        if self.result.data.get("exit_code"):
-            return "failed"
-        effect = self.row.text("effect").lower() or "read"
-        return {"network": "execute"}.get(effect, effect)
-
-
-def _calls(rows: Sequence[Row], seconds: Seconds, now: float | None) -> list[_Call]:
-    """Return the calls with when they ran; `now` is None when nothing runs any more."""
-    results = {row.call_id: row for row in rows if row.kind == Kind.TOOL_RESULT}
-    return [_call(row, results.get(row.call_id), seconds, now) for row in rows if row.kind == Kind.TOOL_CALL]
-
-
-def _call(row: Row, result: Row | None, seconds: Seconds, now: float | None) -> _Call:
-    start = seconds(row.at)
-    if result is None:
-        return _Call(row, None, (start, start if now is None else now), now is not None)
-    end = seconds(result.at)
-    return _Call(row, result, (max(start, end - _duration(result)), end), False)
-
-
-def _duration(row: Row) -> float:
-    """Return the seconds that the row says something took."""
-    value = row.data.get("duration_ms")
-    return value / 1000 if isinstance(value, int | float) else 0.0
-
-
-def _words(call: _Call) -> str:
-    tool = call.row.text("tool")
-    known = LOOKS.get(tool)
-    verb = known.done.lower() if known else f"called {tool}"
-    if call.look == "running":
-        return f"{known.doing.lower() if known else verb}{_subject(call.row)}"
-    outcome = {"failed": f", {_failure(call)}", "denied": ", denied"}.get(call.look, "")
-    if outcome and known and (call.result is None or call.result.data.get("is_error")):
-        verb = tool.replace("_", " ")
-    return f"{verb}{_subject(call.row)}{outcome}"
-
-
-def _subject(row: Row) -> str:
-    found = (row.text(key) for key in ("file_path", "command", "pattern", "place"))
-    return next((f" {text}" for text in found if text), "")
-
-
-def _failure(call: _Call) -> str:
-    if call.result is None:
-        return "no result"
-    return call.result.text("code") or f"exit {call.result.data.get('exit_code')}"
-
-
-# --- thoughts --------------------------------------------------------------------------------------------
-
-Thought = tuple[str, Span]
-
-
-def _thoughts(
-    rows: Sequence[Row], seconds: Seconds, status: Status, end: float, calls: Sequence[_Call]
-) -> list[Thought]:
-    """Return when each agent's model was at work, and when the place was prepared."""
-    found: list[Thought] = []
-    reached = 0.0
-    preparing: float | None = None
-    for row in rows:
-        at = seconds(row.at)
-        if preparing is not None and row.kind == Kind.STATUS:
-            found.append((Agent.IMPLEMENTER, (preparing, at)))
-        if row.kind == Kind.STATUS:
-            preparing = at if row.text("to") == Status.PREPARING else None
-        if row.kind == Kind.MODEL_RESPONSE:
-            found.append((row.agent, (max(reached, at - _duration(row)), at)))
-        if row.kind in (Kind.MODEL_RESPONSE, Kind.TOOL_RESULT, Kind.STATUS):
-            reached = at
-    if status.is_working and not any(call.is_running for call in calls):
-        agent = Agent.REVIEWER if status is Status.REVIEWING else Agent.IMPLEMENTER
-        found.append((agent, (reached, end)))
-    return found
 
 
 def _bars(thoughts: Iterable[Thought], axis: Axis) -> list[Bar]:
@@ -285,7 +214,7 @@ def _bars(thoughts: Iterable[Thought], axis: Axis) -> list[Bar]:
 # --- marks -----------------------------------------------------------------------------------------------
 
 
-def _marks(rows: Sequence[Row], calls: Sequence[_Call], seconds: Seconds, axis: Axis) -> list[Mark]:
+def _marks(rows: Sequence[Row], calls: Sequence[Call], seconds: Seconds, axis: Axis) -> list[Mark]:
     """Return all marks in the order of time."""
     lanes = [_calls_of(agent, calls, axis, min(NARROWEST, max(THINNEST, 50 / max(1, len(calls))))) for agent in Agent]
     lanes.append(_proofs(rows, seconds, axis))
@@ -294,7 +223,7 @@ def _marks(rows: Sequence[Row], calls: Sequence[_Call], seconds: Seconds, axis: 
     return sorted((mark for lane in lanes for mark in lane), key=lambda mark: (mark.x, mark.seq))
 
 
-def _calls_of(agent: str, calls: Sequence[_Call], axis: Axis, narrowest: float) -> list[Mark]:
+def _calls_of(agent: str, calls: Sequence[Call], axis: Axis, narrowest: float) -> list[Mark]:
     """Return one lane: neighbouring reads of a step, and like calls that would touch, are one mark."""
     lane: list[Mark] = []
     for call in (call for call in calls if call.row.agent == agent):
@@ -313,11 +242,11 @@ def _same_reads(last: Mark, mark: Mark) -> bool:
     return mark.look == "read" and last.step == mark.step
 
 
-def _mark(call: _Call, axis: Axis, narrowest: float) -> Mark:
+def _mark(call: Call, axis: Axis, narrowest: float) -> Mark:
     row = call.row
     x, end = axis.percent(call.span[0]), axis.percent(call.span[1])
     width = max(end - x, narrowest)
-    label = _plain(f"Step {row.step}: {_words(call)}")
+    label = _plain(f"Step {row.step}: {doings.words(call)}")
     return Mark(row.seq, call.look, min(x, 100 - width), width, LANES[row.agent], row.step, f"step-{row.step}", label)
 
 
@@ -362,28 +291,8 @@ def _people(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
     return [
         Mark(row.seq, "human", axis.percent(seconds(row.at)), 0, LANES["you"], row.step, f"event-{row.seq}", label)
         for row in rows
-        if (label := _plain(_deed(row)))
+        if (label := _plain(doings.deed(row)))
     ]
-
-
-def _deed(row: Row) -> str:
-    """Return what a human did there; "" for what no human did, or what another event says already."""
-    who = row.text("author") or row.text("by") or "Someone"
-    match row.kind:
-        case Kind.MESSAGE if "control" not in row.data:
-            return f"{who} launched the task"
-        case Kind.CONTROL:
-            return f"{who} {'left a message' if row.text('verb') == 'steer' else 'asked to ' + row.text('verb')}"
-        case Kind.COMMENT:
-            return f"{who} commented on {row.text('path') or 'the whole'}"
-        case Kind.REVERT:
-            return f"{who} put back {row.text('path')}"
-        case Kind.REVIEW if row.data.get("by_human"):
-            return f"{who} reviewed: {row.text('verdict').replace('_', ' ')}"
-        case Kind.STATUS if row.text("by") and row.text("from"):
-            return row.text("reason") or f"{who}: {row.text('to').replace('_', ' ')}"
-        case _:
-            return ""
 
 
 def _crowd(marks: Iterable[Mark]) -> list[Mark]:
@@ -421,7 +330,7 @@ def _bands(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Band]:
 
 def _band(number: int, x: float, end: float) -> Band:
     width = max(0.2, end - x - 0.3)
-    name = Word(x + 0.15, f"Round {number}", width < 4 * TEXT_APART)
+    name = Word(x + 0.15, f"Round {number}", width < TEXT_APART_ON_PHONE)
     return Band(x + 0.15, width, name if width > TEXT_APART else None)
 
 
@@ -429,8 +338,9 @@ def _gaps(axis: Axis) -> list[Gap]:
     found: list[Gap] = []
     for start, end in axis.gaps:
         x, until, text = axis.percent(start), axis.percent(end), _length(end - start)
-        has_room = not found or x - found[-1].x > TEXT_APART
-        found.append(Gap(x, until - x, f"Idle for {text}", text if has_room else ""))
+        apart = x - max((gap.x for gap in found if gap.text), default=-100.0)
+        is_tight = apart < TEXT_APART_ON_PHONE
+        found.append(Gap(x, until - x, f"Idle for {text}", text if apart > TEXT_APART else "", is_tight))
     return found
 
 
@@ -444,11 +354,13 @@ def _length(seconds: float) -> str:
 def _ticks(axis: Axis, gaps: Sequence[Gap], is_cut: bool) -> list[Word]:
     """Return the times of work that have room; of a cut strip they count from its left edge."""
     texts = [gap.middle for gap in gaps if gap.text]
-    return [
-        Word(x, _time(worked) if not is_cut else f"+{_time(worked)}", False)
-        for worked, x in axis.ticks()
-        if x < LAST_TICK and all(abs(x + 1 - text) > TEXT_APART for text in texts)
-    ]
+    found = []
+    for index, (worked, x) in enumerate(axis.ticks()):
+        apart = min((abs(x + 1 - text) for text in texts), default=100.0)
+        is_tight = apart < TEXT_APART_ON_PHONE or (index % 2 == 1 and axis.worked >= LONG_S)
+        if x < LAST_TICK and apart > TEXT_APART:
+            found.append(Word(x, f"{'+' if is_cut else ''}{_time(worked)}", is_tight))
+    return found
 
 
 def _time(seconds: float) -> str:

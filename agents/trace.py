@@ -11,7 +11,8 @@ from agents.models import Event, Kind, Run
 
 CALLS = 400
 """Calls that are kept; what came before the oldest of them is left out."""
-ROWS = 6 * CALLS
+ROWS = 3 * CALLS
+"""Events that are read at once, the latest: about as many as so many calls come with."""
 KINDS = tuple(kind for kind in Kind if kind not in (Kind.OUTPUT, Kind.NOTE, Kind.ERROR))
 TEXT_CHARS = 80
 
@@ -63,8 +64,8 @@ class Row:
 
 
 def rows(run: Run) -> list[Row]:
-    """Return the rows of the run's last calls and all that happened between them, oldest first. One query."""
-    return _traces.get((run.pk, run.created_at), _Trace).catch_up(run.pk)
+    """Return the rows of the run's last calls and what happened between, oldest first. One query, if any is new."""
+    return _traces.get((run.pk, run.created_at), _Trace).catch_up(run)
 
 
 class _Trace:
@@ -74,12 +75,11 @@ class _Trace:
         self._rows: list[Row] = []
         self._lock = Lock()
 
-    def catch_up(self, run_id: int) -> list[Row]:
+    def catch_up(self, run: Run) -> list[Row]:
         with self._lock:
             known = self._rows[-1].seq if self._rows else 0
-            fresh = _read(run_id, known)
-            has_hole = len(fresh) == ROWS
-            if fresh:
+            if run.last_seq > known and (fresh := _read(run.pk, known)):
+                has_hole = len(fresh) == ROWS
                 self._rows = _last_calls(fresh if has_hole else [*self._rows, *fresh])
             return self._rows
 
@@ -106,4 +106,4 @@ def _short(value: Any) -> Any:
 
 def _last_calls(found: list[Row]) -> list[Row]:
     calls = [index for index, row in enumerate(found) if row.kind == Kind.TOOL_CALL]
-    return found[calls[-CALLS] :] if len(calls) > CALLS else found[-ROWS:]
+    return found[calls[-CALLS] :] if len(calls) > CALLS else found[-2 * ROWS :]

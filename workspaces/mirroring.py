@@ -14,7 +14,7 @@ from django.utils import timezone
 from workspaces import credentials
 from workspaces.git import Bounds, Git, GitError, GitStopped, locked, make_bare
 from workspaces.models import Repository
-from workspaces.remotes import SourceError, local_path, program, source_error, talk
+from workspaces.remotes import SourceError, local_path, no_folder, program, source_error, talk
 from workspaces.store import SUBMODULE, listing, read_blobs
 
 SECONDS_LIMIT = 2 * 3600
@@ -98,7 +98,7 @@ def _fetch(repository: Repository, bounds: Bounds) -> dict[str, object]:
     except credentials.CredentialUnreadable as error:
         raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
     except FileNotFoundError:
-        raise SourceError("NOT_FOUND", f"{repository.source}: there is no such folder; check the path.") from None
+        raise no_folder(repository) from None
 
 
 def _tidy(mirror: Path) -> None:

@@ -7,7 +7,7 @@ from workspaces import credentials, store
 from workspaces.diffs import compare
 from workspaces.git import Git, GitError
 from workspaces.models import Workspace
-from workspaces.remotes import SourceError, masked, program, source_error, talk
+from workspaces.remotes import SourceError, masked, no_folder, program, source_error, talk
 
 PUSH_SECONDS = 600
 
@@ -58,14 +58,17 @@ def push(workspace: Workspace, branch: str) -> None:
         options = ("--no-follow-tags", "--recurse-submodules=no", f"--force-with-lease={ref}:")
         talk(repository, repository.store).run("push", *options, *where, f"{ref}:{ref}", timeout_s=PUSH_SECONDS)
     except GitError as error:
-        if _is_there(workspace, ref) == commit:
-            return
-        raise _refusal(workspace, branch, error) from error
+        there = _commit_there(workspace, ref)
+        if there != commit:
+            raise _refusal(workspace, branch, there, error) from error
     except credentials.CredentialUnreadable as error:
         raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
+    except (FileNotFoundError, NotADirectoryError):
+        raise no_folder(repository) from None
 
 
-def _is_there(workspace: Workspace, ref: str) -> str:
+def _commit_there(workspace: Workspace, ref: str) -> str:
+    """Return the commit of a branch at the source, "" if there is none or it can't be asked."""
     repository = workspace.repository
     where = (*program(repository, "upload-pack"), "--", repository.source, ref)
     try:
@@ -74,15 +77,21 @@ def _is_there(workspace: Workspace, ref: str) -> str:
         return ""
 
 
-def _refusal(workspace: Workspace, branch: str, error: GitError) -> SourceError:
+_IN_THE_WAY = re.compile(r"'refs/heads/([^']+)' exists; cannot create")
+
+
+def _refusal(workspace: Workspace, branch: str, there: str, error: GitError) -> SourceError:
     repository, said = workspace.repository, masked(workspace.repository, error.stderr)
-    if "stale info" in said or "already exists" in said or "cannot lock ref" in said:
-        return SourceError(
-            "BRANCH_EXISTS",
-            f"{repository.source} has a branch {branch} already, with other commits; it was not touched.",
-        )
+    what_next = "Rename or delete it there and push again, or fetch this branch by hand under another name."
+    if there or "stale info" in said:
+        has = f"has a branch {branch} already, with other commits{f' ({there[:10]})' if there else ''}"
+        return SourceError("BRANCH_EXISTS", f"{repository.source} {has}; it was not touched. {what_next}")
+    if other := _IN_THE_WAY.search(said):
+        has = f"has a branch {other[1]}, beside which git can have no {branch}"
+        return SourceError("BRANCH_EXISTS", f"{repository.source} {has}; nothing was changed. {what_next}")
     if "rejected" in said or "declined" in said:
-        told = " ".join(re.findall(r"remote: *(.*)", said))[:400] or "it gave no reason"
+        reasons = re.findall(r"remote: *(.*)", said) or re.findall(r"rejected\] .*\((.*)\)", said)
+        told = " ".join(" ".join(reasons).split())[:400].rstrip(".") or "it gave no reason"
         return SourceError("REFUSED", f"{repository.source} refused the branch {branch}: {told}.")
     return source_error(repository, error)
 

@@ -137,6 +137,11 @@ def source_error(repository: Repository, error: GitError) -> SourceError:
     return SourceError("GIT", f"{where}git could not do it. It says: {told}")
 
 
+def no_folder(repository: Repository) -> SourceError:
+    """Return what is said of a local source whose folder is gone."""
+    return SourceError("NOT_FOUND", f"{repository.source}: there is no such folder; check the path.")
+
+
 def masked(repository: Repository, text: str) -> str:
     secret = credentials.unseal(bytes(repository.credential)) if repository.credential else ""
     return credentials.masked(text, secret)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 NAMED = 16
 """Colours that have a name; the exact colour of any other is not kept."""
 
+
 @dataclass(frozen=True)
 class Style:
     """The SGR state (ECMA-48 8.3.117): codes of a colour and a ground (0 for none), and of the marks that are on."""

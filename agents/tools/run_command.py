@@ -194,6 +194,6 @@ def _coloured(printed: _Printed, limit: int) -> _Shown:
     room, head, tail = limit - _AROUND, terminal.coloured(printed.head), terminal.coloured(printed.tail)
     is_cut = bool(tail) or len(head) > room
     if is_cut:
-        end = terminal.last(tail or head, room // 2)
-        head = f"{terminal.first(head, room // 2)}\n[… the middle of {printed.total_bytes} bytes left out here …]\n{end}"
+        note = f"[… the middle of {printed.total_bytes} bytes left out here …]"
+        head = f"{terminal.first(head, room // 2)}\n{note}\n{terminal.last(tail or head, room // 2)}"
     return _Shown(head, is_cut) if terminal.has_colours(head) else _Shown("", False)

@@ -179,7 +179,10 @@ def push(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         branch, commit = doors.push(run, asked.user(request))
     except Refused as error:
-        messages.error(request, f"The branch was not pushed. {error.message}")
+        if error.code == "PUSHED":
+            messages.info(request, error.message)
+        else:
+            messages.error(request, f"The branch was not pushed. {error.message}")
     else:
         messages.success(request, f"Pushed {branch} ({commit[:10]}) to the source as a new branch.")
     return _back(run)

@@ -65,7 +65,7 @@ export function replaceElement(old, fresh) {
   if (at < 0) return;
   const same = active?.id ? focusables(fresh).find((item) => item.id === active.id) : undefined;
   const focus = same ?? focusables(fresh)[at];
-  if (focus instanceof HTMLElement || focus instanceof SVGElement) focusOn(focus);
+  if (focus instanceof HTMLElement || focus instanceof SVGElement) giveFocus(focus);
 }
 
 /**
@@ -73,7 +73,7 @@ export function replaceElement(old, fresh) {
  * @param {HTMLElement | SVGElement} element
  * @param {FocusOptions} [options]
  */
-export function focusOn(element, options = { preventScroll: true }) {
+export function giveFocus(element, options = { preventScroll: true }) {
   if (element.closest("[data-roving]")) {
     element.closest("[data-roving]")?.querySelectorAll("a:not([tabindex='-1'])").forEach((link) => link.setAttribute("tabindex", "-1"));
     element.setAttribute("tabindex", "0");

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agents import doorbell
+from tests.agents.providers.conftest import loopback as loopback
 from tests.agents.reviewing import FIXED, Scene, scene
 from workspaces.models import Repository
 

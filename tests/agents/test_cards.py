@@ -63,7 +63,8 @@ def test_a_command_that_was_ended_keeps_its_colours(ran: Callable[..., Event]) -
 
 
 def test_a_long_coloured_output_is_bounded_and_its_whole_is_a_link_away(ran: Callable[..., Event]) -> None:
-    result = ran(r"for n in $(seq 1 3000); do printf '\033[3%dm%d\033[0m' $((n % 8)) $n; done; printf '\033[36mEND'; exit 1")
+    numbers = r"for n in $(seq 1 3000); do printf '\033[3%dm%d\033[0m' $((n % 8)) $n; done"
+    result = ran(rf"{numbers}; printf '\033[36mEND'; exit 1")
     kept = result.data["data"]["output"]
     assert 20_000 < len(kept) <= 30_000
     assert result.data["truncated"] is False

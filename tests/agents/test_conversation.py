@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agents import conversation
-from agents.conversation import MASKED, Conversation
+from agents.conversation import MASKED, TOO_MUCH, Conversation
 from agents.models import Agent, Run
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, UserTurn
 from tests.agents.test_team import FINISH, READ, SCRIPT, review, say
@@ -20,7 +20,7 @@ def after_reads(count: int, chars: int) -> Conversation:
     talk.tell("Mend it.")
     for number in range(count):
         call = Call(f"c{number}", "read_file", {"file_path": f"{number}.py"})
-        talk.responded(ModelTurn("", (call,)), used_tokens=talk.next_tokens())
+        talk.responded(ModelTurn("", (call,)), used_tokens=talk.next_tokens)
         talk.answered(Answer(call.call_id, "x" * chars), step=number + 1)
     return talk
 
@@ -37,18 +37,36 @@ def test_below_the_mark_nothing_is_taken_out() -> None:
 
 def test_big_reads_give_way_from_the_oldest_and_the_last_two_stay() -> None:
     talk = after_reads(6, 8000)
-    assert talk.next_tokens() > 0.7 * WINDOW
+    assert talk.next_tokens > 0.7 * WINDOW
     gone = talk.mask(WINDOW)
     assert gone == list(range(1, len(gone) + 1))
     assert contents(talk)[: len(gone)] == [MASKED] * len(gone)
     assert all(len(text) == 8000 for text in contents(talk)[-2:])
-    assert talk.next_tokens() <= 0.7 * WINDOW
+    assert talk.next_tokens <= 0.7 * WINDOW
 
 
 def test_a_full_context_can_be_emptied_but_for_the_last_result() -> None:
     talk = after_reads(3, 8000)
-    talk.mask(WINDOW, keep=1, at=0.0)
+    assert talk.make_room() == [1, 2]
     assert [text == MASKED for text in contents(talk)] == [True, True, False]
+
+
+def test_of_results_that_came_together_the_largest_gives_way_first() -> None:
+    talk = Conversation(Agent.IMPLEMENTER)
+    talk.responded(ModelTurn("", tuple(Call(name, "read_file", {}) for name in "abc")), used_tokens=10)
+    for name, chars in (("a", 4000), ("b", 80_000), ("c", 2000)):
+        talk.answered(Answer(name, "x" * chars), step=1)
+    assert talk.mask(WINDOW) == [1]
+    assert contents(talk) == ["x" * 4000, TOO_MUCH, "x" * 2000]
+    assert [talk.make_room(), talk.make_room(), talk.make_room()] == [[1], [1], []]
+
+
+def test_a_loaded_conversation_is_counted_anew() -> None:
+    talk = after_reads(6, 8000)
+    talk.next_tokens = 100
+    talk.count(500)
+    assert talk.next_tokens > 12_000
+    assert talk.mask(WINDOW) == [1, 2, 3, 4]
 
 
 def test_words_wait_until_the_open_calls_have_their_results() -> None:

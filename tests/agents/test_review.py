@@ -184,6 +184,7 @@ def test_a_branch_that_is_there_with_other_commits_stays(done: Scene, teammate: 
     review.decide(done.run, teammate, "approve", "")
     git(source, "branch", done.run.branch)
     before = git(source, "rev-parse", done.run.branch)
-    assert refusal(review.push, done.run, teammate).status == 409
+    error = refusal(review.push, done.run, teammate)
+    assert (error.code, error.status) == ("BRANCH_EXISTS", 409)
     assert git(source, "rev-parse", done.run.branch) == before
     assert Run.objects.get(pk=done.run.pk).pushed_at is None

@@ -20,7 +20,7 @@ from tests.workspaces.places import prepared, taken
 from workspaces import credentials, snapshots, sources
 from workspaces.git import Git
 from workspaces.mirroring import Watch
-from workspaces.models import Repository
+from workspaces.models import Repository, Workspace
 from workspaces.sources import SourceError
 
 pytestmark = pytest.mark.django_db
@@ -311,19 +311,54 @@ def test_a_push_makes_a_new_branch_at_the_source(repository: Repository, source:
     assert git(source, "status", "--porcelain") == ""
 
 
+def committed(repository: Repository, branch: str) -> Workspace:
+    workspace = prepared(repository)
+    (workspace.tree / "x").write_text("x\n")
+    taken(workspace)
+    snapshots.commit_branch(workspace, branch, "x", "Ann", "a@example.org")
+    return workspace
+
+
 @pytest.mark.parametrize("branch", ["main", "other"])
 def test_a_branch_that_is_there_is_never_moved(repository: Repository, source: Path, branch: str) -> None:
     git(source, "branch", "other")
     git(source, "config", "receive.denyCurrentBranch", "updateInstead")
     head = git(source, "rev-parse", "HEAD")
-    workspace = prepared(repository)
-    (workspace.tree / "x").write_text("x\n")
-    taken(workspace)
-    snapshots.commit_branch(workspace, branch, "x", "Ann", "a@example.org")
+    workspace = committed(repository, branch)
     with pytest.raises(SourceError) as error:
         snapshots.push(workspace, branch)
     assert error.value.code == "BRANCH_EXISTS"
+    assert f"has a branch {branch} already, with other commits ({head[:10]})" in error.value.message
+    assert "Rename or delete it there and push again" in error.value.message
     assert git(source, "rev-parse", branch) == head
+
+
+@pytest.mark.parametrize("other", ["sakura", "sakura/1-x/more"])
+def test_a_branch_whose_name_is_in_the_way_is_named(repository: Repository, source: Path, other: str) -> None:
+    workspace = committed(repository, "sakura/1-x")
+    git(source, "branch", other)
+    with pytest.raises(SourceError, match=f"has a branch {other}, beside which git can have no sakura/1-x;") as error:
+        snapshots.push(workspace, "sakura/1-x")
+    assert error.value.code == "BRANCH_EXISTS"
+
+
+def test_a_push_to_a_source_that_is_gone_says_so(repository: Repository, source: Path) -> None:
+    workspace = committed(repository, "sakura/1-x")
+    source.rename(source.with_name("moved"))
+    with pytest.raises(SourceError, match="there is no such folder") as error:
+        snapshots.push(workspace, "sakura/1-x")
+    assert error.value.code == "NOT_FOUND"
+    source.mkdir()
+    with pytest.raises(SourceError, match="there is no git repository"):
+        snapshots.push(workspace, "sakura/1-x")
+
+
+def test_the_reason_why_a_source_refuses_a_branch_is_passed_on(repository: Repository, source: Path) -> None:
+    workspace = committed(repository, "sakura/1-x")
+    git(source, "config", "receive.hideRefs", "refs/heads/sakura")
+    with pytest.raises(SourceError, match="refused the branch sakura/1-x: deny updating a hidden ref") as error:
+        snapshots.push(workspace, "sakura/1-x")
+    assert error.value.code == "REFUSED"
 
 
 def test_the_fetch_commands_work_in_a_clone(repository: Repository, source: Path) -> None:

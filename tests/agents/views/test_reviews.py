@@ -334,6 +334,15 @@ def test_the_push_is_one_click(reader: Client, done: Scene) -> None:
     assert "Pushed to the source as" in said(page(reader, done.run))
 
 
+def test_a_second_push_is_told_as_the_success_that_it_was(reader: Client, done: Scene) -> None:
+    reader.post(reverse("decide", args=[done.run.pk]), {"verdict": "approve"})
+    for _ in range(2):
+        answer = reader.post(reverse("push", args=[done.run.pk]), follow=True)
+    html = said(answer.content.decode())
+    assert f"The branch sakura/{done.run.task_id}-mend-add was pushed at" in html
+    assert "not pushed" not in html
+
+
 def test_an_empty_request_for_changes_is_an_error_by_its_field(reader: Client, done: Scene) -> None:
     answer = reader.post(reverse("decide", args=[done.run.pk]), {"verdict": "request_changes", "summary": " "})
     assert answer.status_code == 422

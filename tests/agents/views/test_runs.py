@@ -60,7 +60,7 @@ def test_the_page_shows_the_transcript_and_where_to_go_on_from(viewer: Client, r
 def test_the_page_takes_the_same_few_queries_for_any_transcript(
     viewer: Client, run: Run, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(13) as few:
+    with django_assert_max_num_queries(12) as few:
         viewer.get(url("run", run))
     writer = Writer(run)
     for number in range(200):
@@ -80,6 +80,12 @@ def test_the_page_of_a_long_run_begins_with_its_last_events(viewer: Client, run:
     assert f'href="?before={first}"' in page
     assert 'id="event-2"' not in page
     assert 'id="event-2"' in viewer.get(url("run", run), {"before": first}).content.decode()
+
+
+def test_marks_of_the_strip_lead_to_steps_of_this_page_or_of_the_latest_events(viewer: Client, run: Run) -> None:
+    assert ' href="#step-3" aria-label="Step 3: ' in viewer.get(url("run", run)).content.decode()
+    older = viewer.get(url("run", run), {"before": 8}).content.decode()
+    assert f' href="{url("run", run)}#step-3" aria-label="Step 3: ' in older
 
 
 def test_a_scripted_run_says_so(viewer: Client) -> None:

@@ -124,7 +124,11 @@ def test_a_failed_mirror_says_why(admin: Client) -> None:
 
 
 def test_commands_are_saved_one_a_line(admin: Client, repository: Repository) -> None:
-    fields = {"setup": "pip install -e .\n\n", "setup_hosts": "packages.example.org:443", "verify": "pytest -q\r\nruff check ."}
+    fields = {
+        "setup": "pip install -e .\n\n",
+        "setup_hosts": "packages.example.org:443",
+        "verify": "pytest -q\r\nruff check .",
+    }
     admin.post(reverse("repository", args=[repository.pk]), fields)
     repository.refresh_from_db()
     assert repository.setup == ["pip install -e ."]

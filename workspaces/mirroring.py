@@ -30,7 +30,7 @@ CLAIM = timedelta(seconds=60)
 HEAD_REF = "refs/sakura/head"
 REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
-_PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z ]+): +(\d+)%")
+_PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z ]+): +(\d+)%(?: \([\d/]+\), ([\d.]+ [KMGT]iB))?")
 
 
 def mirror(repository_id: int) -> None:
@@ -86,7 +86,14 @@ def _fetch(repository: Repository, bounds: Bounds) -> dict[str, object]:
         specs = (*REFSPECS, f"+HEAD:{HEAD_REF}") if heads.commit else REFSPECS
         options = ("--progress", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         talk(repository, repository.mirror).run_within(
-            bounds, "fetch", *options, *program(repository, "upload-pack"), "--", repository.source, *specs
+            bounds,
+            *_kept_packed(repository.mirror),
+            "fetch",
+            *options,
+            *program(repository, "upload-pack"),
+            "--",
+            repository.source,
+            *specs,
         )
         if heads.branch:
             git.run("symbolic-ref", "HEAD", f"refs/heads/{heads.branch}")
@@ -99,6 +106,12 @@ def _fetch(repository: Repository, bounds: Bounds) -> dict[str, object]:
         raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
     except FileNotFoundError:
         raise no_folder(repository) from None
+
+
+def _kept_packed(mirror: Path) -> tuple[str, ...]:
+    """Let the first fetch keep the pack as it comes: git unpacks a small number of objects, and is silent meanwhile,
+    however large they are."""
+    return () if any((mirror / "objects" / "pack").glob("*.pack")) else ("-c", "fetch.unpackLimit=1")
 
 
 def _tidy(mirror: Path) -> None:
@@ -222,8 +235,8 @@ class Watch:
     def hear(self, piece: bytes) -> None:
         found = _PROGRESS.findall(piece.decode(errors="replace"))
         if found:
-            phase, percent = found[-1]
-            self._said = (f"{phase}: {percent} %", min(100, int(percent)))
+            phase, percent, size = found[-1]
+            self._said = (f"{phase}: {percent} %{f', {size}' if size else ''}", min(100, int(percent)))
 
     def must_stop(self) -> bool:
         now = time.monotonic()

@@ -247,7 +247,7 @@ def test_progress_is_written_to_the_row(source: Path) -> None:
     watch.hear(b"remote: Counting objects: 100% (9/9), done.\rReceiving objects:  42% (21/50), 1.00 MiB | 2 MiB/s\r")
     assert not watch.must_stop()
     row.refresh_from_db()
-    assert (row.progress, row.percent) == ("Receiving objects: 42 %", 42)
+    assert (row.progress, row.percent) == ("Receiving objects: 42 %, 1.00 MiB", 42)
     assert row.claimed_until is not None
 
 

@@ -13,10 +13,12 @@ from agents.providers.base import Call, Provider, ToolSpec
 from agents.providers.models import ModelInfo
 from agents.providers.tokens import estimate_tokens
 from agents.session import Session, Stopped
+from agents.skills import AgentSkills
 from agents.streams import OpenStream
 from agents.tools import runner
-from agents.tools.base import Rules, Tool, ToolContext
+from agents.tools.base import Result, Rules, Tool, ToolContext, limits
 from workspaces import sandbox
+from workspaces.background import Jobs
 from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
 
@@ -36,6 +38,8 @@ class Bench:
     reads: Reads
     place: Place
     system_prompt: str
+    skills: AgentSkills = field(default_factory=AgentSkills)
+    jobs: Jobs = field(default_factory=Jobs)
     warned: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -66,7 +70,14 @@ class Bench:
                 place=self.place,
                 cancelled=session.cancelled,
                 emit=stream.write,
+                jobs=self.jobs,
+                skills=self.skills,
+                limits=limits(),
+                sees_images=self.model.sees_images,
             )
+
+    def take_in(self, call: Call, result: Result) -> None:
+        """Note what a finished call changes for those to come."""
 
     def budget_spent(self) -> str:
         """Return the sentence that ends the run when a budget is used up, else ""."""

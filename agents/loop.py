@@ -226,6 +226,7 @@ def _act(bench: Bench, talk: Conversation) -> int:
         for call, result in _carry_out(bench, batch, after_finish=talk.claim is not None):
             answer = Answer(call.call_id, result.content, result.is_error, result.images)
             talk.answered(answer, bench.session.run.step)
+            bench.take_in(call, result)
             talk.claim = talk.claim or result.finish
             failed = failed + 1 if result.is_error else 0
     return failed
@@ -239,7 +240,7 @@ class _Ready:
 
     @property
     def is_read(self) -> bool:
-        return self.prepared is not None and self.prepared.effect is Effect.READ
+        return self.refusal is None and self.prepared is not None and self.prepared.effect is Effect.READ
 
 
 def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
@@ -251,10 +252,13 @@ def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
 
 
 def _prepare(bench: Bench, call: Call) -> _Ready:
+    prepared = None
     try:
-        return _Ready(call, runner.prepare(call, bench.tools, bench.place.tree), None)
+        prepared = runner.prepare(call, bench.tools, bench.place.tree)
+        runner.decide(prepared, bench.rules)
     except ToolError as error:
-        return _Ready(call, None, runner.failure(error))
+        return _Ready(call, prepared, runner.failure(error))
+    return _Ready(call, prepared, None)
 
 
 def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list[tuple[Call, Result]]:

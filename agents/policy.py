@@ -41,6 +41,17 @@ class TaskRules:
     protected: tuple[str, ...]
     allowed: tuple[str, ...]
     blocked: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+    secrets_allowed: tuple[str, ...] = ()
+
+    def hides(self, path: str) -> bool:
+        return any(globs.matches(rule, path) for rule in self.hidden)
+
+    def may_use(self, tool: str) -> None:
+        """Raise DENIED where a rule names the tool itself."""
+
+    def may_hold_secrets(self, path: str) -> bool:
+        return any(globs.matches(rule, path) for rule in self.secrets_allowed)
 
     def may_write(self, path: str) -> None:
         """Raise DENIED for a reviewer, PROTECTED_PATH for a protected path, naming the rule."""
@@ -61,9 +72,12 @@ class TaskRules:
                 _refuse(path, rule, why)
 
     def may_read(self, path: str) -> None:
-        """Raise PROTECTED_PATH for git's own files; no policy hides more so far."""
+        """Raise PROTECTED_PATH for git's own files, DENIED for what the policy hides, naming the rule."""
         if is_git(path):
             _refuse(path, ".git", "file tools leave a repository's own files alone")
+        for rule in self.hidden:
+            if globs.matches(rule, path):
+                raise ToolError("DENIED", f"{path}: rule `{rule}` hides it from agents; go on without it.")
 
     def may_run(self, command: str) -> None:
         """Raise BLOCKED_COMMAND where the command as a whole fits a rule of the blocklist; the sandbox is the wall."""
@@ -85,4 +99,11 @@ def _refuse(path: str, rule: str, why: str) -> None:
 def rules_for(policy: Policy, agent: str) -> Rules:
     """Return the rules of an agent on a task."""
     blocked = (*settings.SAKURA_COMMAND_BLOCKLIST, *policy.blocklist)
-    return TaskRules(str(agent), tuple(policy.protected), tuple(policy.unprotected), blocked)
+    return TaskRules(
+        str(agent),
+        tuple(policy.protected),
+        tuple(policy.unprotected),
+        blocked,
+        tuple(policy.hidden),
+        tuple(policy.secrets_allowed),
+    )

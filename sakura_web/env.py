@@ -47,6 +47,12 @@ def number(name: str, default: int, at_least: int, at_most: int) -> int:
     return value
 
 
+def numbers(prefix: str) -> dict[str, int]:
+    """Return all variables that begin so, as whole numbers from 1, by the rest of their names in small letters."""
+    found = (name for name in os.environ if name.startswith(prefix) and len(name) > len(prefix))
+    return {name.removeprefix(prefix).lower(): number(name, 1, 1, 2**40) for name in found}
+
+
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     """Return NAME, which must be one of the choices."""
     value = text(name, default)

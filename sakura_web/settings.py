@@ -66,6 +66,8 @@ SAKURA_TOOLCHAINS = env.paths("SAKURA_TOOLCHAINS")
 SAKURA_REPOSITORY_ROOTS = env.paths("SAKURA_REPOSITORY_ROOTS")
 SAKURA_MODELS = env.text("SAKURA_MODELS")
 SAKURA_COMMAND_BLOCKLIST = env.words("AGENT_TEAM_TEST_COMMAND_BLOCKLIST")
+# Caps of tool results (agents/tools/base.py: Limits), by their names in small letters.
+SAKURA_LIMITS = env.numbers("SAKURA_LIMIT_")
 ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")

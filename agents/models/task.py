@@ -41,6 +41,12 @@ class Policy(BaseModel):
     )
     network: list[str] = Field(default_factory=list, max_length=50)
     blocklist: list[str] = Field(default_factory=list, max_length=200)
+    hidden: list[str] = Field(default_factory=list, max_length=200, description="Globs of paths that no agent may see.")
+    secrets_allowed: list[str] = Field(
+        default_factory=list,
+        max_length=200,
+        description="Globs of paths, such as fixtures, that may hold what looks like a secret.",
+    )
 
 
 class Task(models.Model):

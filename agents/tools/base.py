@@ -7,8 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
+from django.conf import settings
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from workspaces.background import Jobs
 from workspaces.models import Workspace
 from workspaces.reads import Reads
 from workspaces.sandbox import Place
@@ -88,7 +90,7 @@ FilePath = Annotated[
 
 @dataclass(frozen=True)
 class Fact:
-    """What a result is evidence of."""
+    """What a result is evidence of: which tool said what of which subject, and the call that would renew it."""
 
     source: str
     subject: str
@@ -98,9 +100,20 @@ class Fact:
     refresh: str = ""
 
 
+class Output(BaseModel):
+    """The base of what tools tell the browser: a result's `data` is a dump of one, unless the call failed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fact: Fact | None = None
+
+    def dump(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
 @dataclass(frozen=True)
 class Result:
-    """What a call gave: `content` for the model, `data` for the browser (JSON-like).
+    """What a call gave: `content` for the model, `data` for the browser (a dump of the tool's Output).
 
     `whole` is the uncut content where `content` was cut (the runner stores it and adds the reference);
     `output_ref` is set instead by a tool that stored its output itself.
@@ -117,11 +130,12 @@ class Result:
     code: str = ""
     images: tuple[tuple[str, str], ...] = ()  # (media type, base64)
     finish: dict[str, Any] | None = None  # the verbatim claim of a FINISH tool
+    duration_ms: float = 0  # set by the runner
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The caps of results; each is the default of tools.md."""
+    """The caps of results; SAKURA_LIMIT_<NAME> sets another (docs/settings.md)."""
 
     read_lines: int = 2000
     read_line_chars: int = 2000
@@ -139,8 +153,26 @@ class Limits:
     command_timeout_max_ms: int = 600_000
 
 
+def limits() -> Limits:
+    """Return the caps as this installation sets them."""
+    return Limits(**settings.SAKURA_LIMITS)
+
+
 class Rules(Protocol):
-    """What a tool asks of the policy (agents/policy.py); each raises ToolError when the answer is no."""
+    """What a tool asks of the policy (agents/policy.py); each `may_` raises ToolError when the answer is no."""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The globs of paths that nobody but people may see; lists and searches leave them out."""
+
+    def hides(self, path: str) -> bool:
+        """Return whether the path (relative, posix) fits one of the hidden globs."""
+
+    def may_use(self, tool: str) -> None:
+        """Raise DENIED where the policy denies the tool whatever its input."""
+
+    def may_hold_secrets(self, path: str) -> bool:
+        """Return whether the path is allowed to hold what looks like a secret, such as a fixture."""
 
     def may_write(self, path: str) -> None:
         """Raise PROTECTED_PATH, naming the rule, where the path (relative, posix) may not be written."""
@@ -150,6 +182,33 @@ class Rules(Protocol):
 
     def may_run(self, command: str) -> None:
         """Raise BLOCKED_COMMAND, naming the rule."""
+
+
+@dataclass(frozen=True)
+class LoadedSkill:
+    """A skill's text with the arguments filled in, and what it lets the agent use until the end of the round.
+
+    `tools`: our names of tools, None: it narrows nothing. `commands`: patterns such as `git *`, None: any.
+    `files`: what else lies in its folder. `notes`: sentences for people and the model, such as on unknown tools.
+    """
+
+    name: str
+    origin: str
+    text: str
+    tools: tuple[str, ...] | None = None
+    commands: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Skills(Protocol):
+    """The skills that an agent may load (agents/skills.py)."""
+
+    def load(self, name: str, args: str) -> LoadedSkill:
+        """Return the skill. Raises ToolError NOT_FOUND naming those there are."""
+
+    def read(self, name: str, file: str) -> str:
+        """Return the text of a file in the skill's folder. Raises ToolError, OUTSIDE_WORKSPACE past the folder."""
 
 
 class Journal(Protocol):
@@ -177,7 +236,13 @@ class ToolContext:
     cancelled: threading.Event
     emit: Callable[[str], None]
     """Push passing output to who watches."""
-    limits: Limits = Limits()
+    jobs: Jobs
+    skills: Skills
+    limits: Limits
+    sees_images: bool = True
+    """Whether the model can look at pictures."""
+    effect: Effect = Effect.EXECUTE
+    """The effect of this very call (set by the runner): READ for a command that the parse proves read-only."""
 
     @property
     def tree(self) -> Path:
@@ -199,9 +264,14 @@ class Tool:
     description: str
     effect: Effect
     input: type[Input]
+    output: type[Output]
     run: ToolFunction
     toolsets: frozenset[str]
     agents: frozenset[str]
+    effect_of: Callable[[Any], Effect] | None = None
+    """The effect of one call by its input, where that may be less than the tool's."""
+    decide: Callable[[Any, Rules], None] | None = None
+    """Ask the policy about one call by its input, before anything of it is done. Raises ToolError."""
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the input; it depends on no model or provider."""
@@ -213,12 +283,19 @@ REGISTRY: dict[str, Tool] = {}
 
 
 def tool(
-    *, effect: Effect, input: type[Input], minimal: bool = False, agents: tuple[str, ...] | None = None
+    *,
+    effect: Effect,
+    input: type[Input],
+    output: type[Output],
+    minimal: bool = False,
+    agents: tuple[str, ...] | None = None,
+    effect_of: Callable[[Any], Effect] | None = None,
+    decide: Callable[[Any, Rules], None] | None = None,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Register a function as a tool; its name and docstring are what the model sees.
 
     `minimal`: also in the smallest toolset. `agents`: who gets it; by default everybody gets READ and EXECUTE,
-    and a reviewer no WRITE.
+    and a reviewer no WRITE. `effect_of` and `decide`: see Tool.
     """
 
     def register(function: ToolFunction) -> ToolFunction:
@@ -229,9 +306,12 @@ def tool(
             description=_dedent(function.__doc__ or ""),
             effect=effect,
             input=input,
+            output=output,
             run=function,
             toolsets=frozenset({"standard", "full"} | ({"minimal"} if minimal else set())),
             agents=frozenset(who),
+            effect_of=effect_of,
+            decide=decide,
         )
         return function
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
 from workspaces import globs, outputs, paths, snapshots
 
 FILES = 300
@@ -16,7 +16,7 @@ class CheckChanges(Input):
     paths: list[str] = Field(default_factory=list, max_length=100, description="Only these files or folders.")
 
 
-@tool(effect=Effect.READ, input=CheckChanges)
+@tool(effect=Effect.READ, input=CheckChanges, output=Output)
 def check_changes(ctx: ToolContext, args: CheckChanges) -> Result:
     """Show what changed in the workspace since the run started, whatever was staged or committed since.
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, FilePath, Input, Output, Result, ToolContext, ToolError, tool
 from workspaces import editing
 
 
@@ -14,7 +14,7 @@ class EditFile(Input):
     replace_all: bool = Field(False, description="Replace every occurrence, not just one.")
 
 
-@tool(effect=Effect.WRITE, input=EditFile, minimal=True)
+@tool(effect=Effect.WRITE, input=EditFile, output=Output, minimal=True)
 def edit_file(ctx: ToolContext, args: EditFile) -> Result:
     """Replace a text in a file that you have read; prefer this to write_file for what exists.
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
 
 
 class FinishTask(Input):
@@ -16,7 +16,7 @@ class FinishTask(Input):
     test_result: str = Field("", max_length=5000, description="Which tests were run, and how they ended.")
 
 
-@tool(effect=Effect.FINISH, input=FinishTask, minimal=True, agents=("implementer",))
+@tool(effect=Effect.FINISH, input=FinishTask, output=Output, minimal=True, agents=("implementer",))
 def finish_task(ctx: ToolContext, args: FinishTask) -> Result:
     """Say that the task is done, and hand the work over for review. Call it alone, as the last thing.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, ToolError, tool
 from workspaces import globs, listing, names, paths
 
 NEWEST_UP_TO = 2000
@@ -18,7 +18,7 @@ class Glob(Input):
     path: str = Field(".", description="The folder to look in, relative to the workspace root.")
 
 
-@tool(effect=Effect.READ, input=Glob)
+@tool(effect=Effect.READ, input=Glob, output=Output)
 def glob(ctx: ToolContext, args: Glob) -> Result:
     """Find files by name, newest first. Use this rather than commands such as find or ls.
 

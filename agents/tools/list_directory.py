@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
 from workspaces import listing, names, paths
 
 
@@ -13,7 +13,7 @@ class ListDirectory(Input):
     recursive: bool = Field(False, description="Also list what is in its folders.")
 
 
-@tool(effect=Effect.READ, input=ListDirectory, minimal=True)
+@tool(effect=Effect.READ, input=ListDirectory, output=Output, minimal=True)
 def list_directory(ctx: ToolContext, args: ListDirectory) -> Result:
     """List a folder of the workspace: folders first, hidden names too, files with their sizes in bytes.
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Fact, FilePath, Input, Limits, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Fact, FilePath, Input, Limits, Output, Result, ToolContext, ToolError, tool
 from workspaces import encodings, lines, names, paths, reads, windows
 
 WHOLE_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ class _Part:
     file: reads.ReadFile
 
 
-@tool(effect=Effect.READ, input=ReadFile, minimal=True)
+@tool(effect=Effect.READ, input=ReadFile, output=Output, minimal=True)
 def read_file(ctx: ToolContext, args: ReadFile) -> Result:
     """Read a text file, with line numbers. Read a file before you edit it.
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, FilePath, Input, Output, Result, ToolContext, tool
 from workspaces import files, names, paths, snapshots
 
 
@@ -11,7 +11,7 @@ class RevertFile(Input):
     to: int = Field(0, ge=0, description="The snapshot to go back to; 0 is the start of the run.")
 
 
-@tool(effect=Effect.WRITE, input=RevertFile)
+@tool(effect=Effect.WRITE, input=RevertFile, output=Output)
 def revert_file(ctx: ToolContext, args: RevertFile) -> Result:
     """Put one file back to what it was when the run started, or to a snapshot: content, mode, link or absence.
 

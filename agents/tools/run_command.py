@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import AliasChoices, Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Input, Output, Result, Rules, ToolContext, ToolError, tool
 from workspaces import outputs, sandbox, terminal
 
 SHOWN_BYTES = 1 << 20
@@ -33,7 +33,13 @@ class RunCommand(Input):
     description: str = Field("", max_length=500, description="What it is for, in a few words.")
 
 
-@tool(effect=Effect.EXECUTE, input=RunCommand, minimal=True)
+def _decide(args: RunCommand, rules: Rules) -> None:
+    if "\0" in args.command:
+        raise ToolError("INVALID_INPUT", "The command holds a NUL character, which no shell takes.")
+    rules.may_run(args.command)
+
+
+@tool(effect=Effect.EXECUTE, input=RunCommand, output=Output, minimal=True, decide=_decide)
 def run_command(ctx: ToolContext, args: RunCommand) -> Result:
     """Run a shell command in a sandbox: tests, builds, version control.
 
@@ -41,9 +47,6 @@ def run_command(ctx: ToolContext, args: RunCommand) -> Result:
     is no network unless the task allows some. Do not use it to read, find, search or edit files: read_file, glob,
     search_in_files and edit_file do that better.
     """
-    if "\0" in args.command:
-        raise ToolError("INVALID_INPUT", "The command holds a NUL character, which no shell takes.")
-    ctx.rules.may_run(args.command)
     spool = ctx.workspace.outputs / outputs.ref_of(ctx.call_id)
     spool.parent.mkdir(parents=True, exist_ok=True)
     outcome = sandbox.run_command(

@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from agents.tools.base import REGISTRY, Effect, Input, Limits, Result, Tool, ToolContext, ToolError
+from agents.tools.base import REGISTRY, Effect, Input, Limits, Result, Rules, Tool, ToolContext, ToolError
 from workspaces import names, outputs, paths
 from workspaces.files import OS_ERRORS
 from workspaces.paths import WorkspaceError
@@ -64,7 +65,15 @@ def prepare(call: Call, tools: Sequence[Tool], root: Path | None = None) -> Prep
         names = ", ".join(sorted(tool.name for tool in tools))
         raise ToolError("UNKNOWN_TOOL", f"there is no tool {call.name[:100]!r} here. The tools are: {names}.")
     args = _read_input(tool, call.input)
-    return Prepared(tool, args, tool.effect, _resolved(args, root))
+    effect = tool.effect_of(args) if tool.effect_of else tool.effect
+    return Prepared(tool, args, effect, _resolved(args, root))
+
+
+def decide(prepared: Prepared, rules: Rules) -> None:
+    """Ask the policy about the call, before anything of it is done. Raises ToolError, such as BLOCKED_COMMAND."""
+    rules.may_use(prepared.tool.name)
+    if prepared.tool.decide:
+        prepared.tool.decide(prepared.args, rules)
 
 
 def _read_input(tool: Tool, given: Any) -> Input:
@@ -123,7 +132,13 @@ def _resolved(args: Input, root: Path | None) -> dict[str, str]:
 
 
 def execute(prepared: Prepared, ctx: ToolContext) -> Result:
-    """Carry out the call and return its result, bounded; whole outputs that were cut are stored."""
+    """Carry out the call and return its result, timed and bounded; whole outputs that were cut are stored."""
+    started = time.perf_counter()
+    result = _execute(prepared, replace(ctx, effect=prepared.effect))
+    return replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3))
+
+
+def _execute(prepared: Prepared, ctx: ToolContext) -> Result:
     tool = prepared.tool
     if ctx.cancelled.is_set():
         return failure(ToolError("CANCELLED", f"{tool.name}: the run was cancelled before this call began."))

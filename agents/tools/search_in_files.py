@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, ToolError, tool
 from workspaces import globs, names, paths, searching
 
 NO_LIMIT = 5000
@@ -31,7 +31,7 @@ class SearchInFiles(Input):
     offset: int = Field(0, ge=0, description="How many of them to leave out first.")
 
 
-@tool(effect=Effect.READ, input=SearchInFiles, minimal=True)
+@tool(effect=Effect.READ, input=SearchInFiles, output=Output, minimal=True)
 def search_in_files(ctx: ToolContext, args: SearchInFiles) -> Result:
     """Search the text of files. Use this rather than commands such as grep or rg.
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.tools.base import Effect, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
 
 
 class Finding(BaseModel):
@@ -24,7 +24,7 @@ class SubmitReview(Input):
     findings: list[Finding] = Field(default_factory=list, max_length=200)
 
 
-@tool(effect=Effect.FINISH, input=SubmitReview, minimal=True, agents=("reviewer",))
+@tool(effect=Effect.FINISH, input=SubmitReview, output=Output, minimal=True, agents=("reviewer",))
 def submit_review(ctx: ToolContext, args: SubmitReview) -> Result:
     """Give your verdict on the work: approve, request_changes or reject. Call it alone, as the last thing.
 

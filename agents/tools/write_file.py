@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, FilePath, Input, Output, Result, ToolContext, tool
 from workspaces import editing, lines
 
 
@@ -12,7 +12,7 @@ class WriteFile(Input):
     content: str = Field(description="The whole content, with the line ends it shall have.")
 
 
-@tool(effect=Effect.WRITE, input=WriteFile, minimal=True)
+@tool(effect=Effect.WRITE, input=WriteFile, output=Output, minimal=True)
 def write_file(ctx: ToolContext, args: WriteFile) -> Result:
     """Create a file, or replace the whole content of one that you have read.
 

@@ -10,8 +10,10 @@ from agents import policy
 from agents.models import Policy
 from agents.providers.base import Call
 from agents.tools import runner
-from agents.tools.base import Limits, Result, ToolContext, ToolError
+from agents.skills import AgentSkills
+from agents.tools.base import Limits, Output, Result, ToolContext, ToolError
 from workspaces import sandbox, snapshots
+from workspaces.background import Jobs
 from workspaces.models import Workspace
 from workspaces.reads import Reads
 
@@ -46,6 +48,8 @@ class Bench:
         self.printed: list[str] = []
         self.cancelled = threading.Event()
         self.step = 0
+        self.jobs = Jobs()
+        self.skills = AgentSkills()
 
     @property
     def tree(self) -> Path:
@@ -69,6 +73,8 @@ class Bench:
             ),
             cancelled=self.cancelled,
             emit=self.printed.append,
+            jobs=self.jobs,
+            skills=self.skills,
             limits=self.limits,
         )
 
@@ -82,9 +88,12 @@ class Bench:
             prepared = runner.prepare(
                 Call(f"call_{self.step}", name, arguments), runner.available(self.agent, "full"), self.tree
             )
+            runner.decide(prepared, policy.rules_for(self.policy, self.agent))
         except ToolError as error:
             return runner.failure(error)
         result = runner.execute(prepared, self.context())
+        if not result.is_error and prepared.tool.output is not Output:
+            prepared.tool.output.model_validate(result.data)
         if result.touched is None or result.touched:
             snapshots.take(self.workspace, call_id=f"call_{self.step}", step=self.step, paths=result.touched)
         self.reads.save()

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test lint format dev
+.PHONY: run test lint bench format dev
 .SILENT:
 
 run:
@@ -13,6 +13,9 @@ dev:
 
 test: dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+bench: dev
+	$(BIN)/python -m benchmarks $(ARGS)
 
 lint: dev
 	$(BIN)/ruff format --check .

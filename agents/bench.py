@@ -5,15 +5,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import policy, prompting
+from agents import journal, policy, prompting
 from agents.journal import CallJournal
 from agents.models import Agent, Kind, Status
+from agents.narrowing import USE_SKILL
 from agents.providers import models as registry
 from agents.providers.base import Call, Provider, ToolSpec
 from agents.providers.models import ModelInfo
 from agents.providers.tokens import estimate_tokens
 from agents.session import Session, Stopped
-from agents.skills import AgentSkills
+from agents.skills import AgentSkills, listed, loaded_in_round
 from agents.streams import OpenStream
 from agents.tools import runner
 from agents.tools.base import Result, Rules, Tool, ToolContext, limits
@@ -43,7 +44,12 @@ class Bench:
     warned: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in self.tools]
+        self._show_tools()
+
+    def _show_tools(self) -> None:
+        """Let the model see the tools that it may use now."""
+        shown = runner.usable(self.tools, self.rules)
+        self.specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in shown]
         self.fixed_tokens = estimate_tokens(self.system_prompt) + sum(
             estimate_tokens(f"{spec.description}{spec.schema}") for spec in self.specs
         )
@@ -76,8 +82,13 @@ class Bench:
                 sees_images=self.model.sees_images,
             )
 
-    def take_in(self, call: Call, result: Result) -> None:
-        """Note what a finished call changes for those to come."""
+    def take_in(self, call: Call, result: Result) -> list[str]:
+        """Note what a finished call changes for those to come; return what the agent is to be told of it."""
+        if call.name == USE_SKILL:
+            self._show_tools()
+        if result.touched is None or result.touched:
+            return self.skills.note_written(call.call_id)
+        return []
 
     def budget_spent(self) -> str:
         """Return the sentence that ends the run when a budget is used up, else ""."""
@@ -107,13 +118,17 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
             Status.FAILED, f"The model {task.model!r} is not configured any more; launch the task anew with another."
         )
     tools = runner.available(agent, task.toolset)
+    rules = policy.rules_for(task.rules(), agent)
+    names = [tool.name for tool in runner.usable(tools, rules)]
+    skills = AgentSkills(workspace, rules, names, loaded_in_round(session.run, agent))
+    offered = listed(skills.offered().values()) if USE_SKILL in names else ""
     report = sandbox.probe()
     return Bench(
         session=session,
         model=model,
         provider=registry.provider_for(model),
         tools=tools,
-        rules=policy.rules_for(task.rules(), agent),
+        rules=skills.narrowed(rules),
         reads=Reads(workspace, agent),
         place=Place(
             tree=workspace.tree,
@@ -124,5 +139,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
             environment=environment,
             network=tuple(task.rules().network),
         ),
-        system_prompt=prompting.system_prompt(session.run, agent, tools, report.level != "none"),
+        system_prompt=prompting.system_prompt(session.run, agent, names, offered, report.level != "none"),
+        skills=skills,
+        jobs=Jobs(first=journal.next_job(session)),
     )

@@ -13,7 +13,7 @@ WORKSPACE = ("workspace_files", "workspace_file", "workspace_reads", "workspace_
 SECTIONS = {
     "board": ("Board", frozenset({"board", "task_new", "task", "run", "review", "revert", "comment", *WORKSPACE})),
     "repositories": ("Repositories", frozenset({"repositories", "repository", "repository_add"})),
-    "settings": ("Settings", frozenset({"settings", "token_make", "user_save"})),
+    "settings": ("Settings", frozenset({"settings", "token_make", "user_save", "skills"})),
 }
 
 

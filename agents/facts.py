@@ -1,10 +1,12 @@
 """The events that more than one place makes: each has its shape (agents/schema.py) from here."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from agents.events import Fact
 from agents.models import Kind, Review
-from workspaces.models import Snapshot
+from workspaces import snapshots
+from workspaces.models import Snapshot, Workspace
 
 
 def moved(came_from: str, to: str, reason: str = "", by: str = "", *, round: int = 0, step: int = 0) -> Fact:
@@ -29,8 +31,19 @@ def snapshot_data(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def review_data(review: Review, author: str) -> dict[str, Any]:
-    """Return a review, by an agent or a human, as the data of its event."""
+def totals(workspace: Workspace, snapshot: Snapshot) -> dict[str, Any]:
+    """Return what a run's row says of its changes since the baseline, as of a snapshot."""
+    changed = snapshots.changes(workspace, 0, snapshot.number)
+    return {
+        "snapshot": snapshot.number,
+        "changed_files": changed.file_count,
+        "additions": changed.additions,
+        "deletions": changed.deletions,
+    }
+
+
+def review_data(review: Review, author: str, unproven: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a review, by an agent or a human, as the data of its event; `unproven`: see agents/claims.py."""
     return {
         "review_id": review.pk,
         "author": author,
@@ -40,5 +53,5 @@ def review_data(review: Review, author: str) -> dict[str, Any]:
         "summary": review.summary,
         "findings": review.findings,
         "snapshot": review.snapshot,
-        "unproven": [],
+        "unproven": list(unproven),
     }

@@ -1,21 +1,23 @@
 """The journal of calls: intent row, then execution, then result; and what a crash between them means."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from agents import claims
 from agents.events import LeaseLost
-from agents.facts import snapshot_data
+from agents.facts import snapshot_data, totals
 from agents.lease import boot_id
 from agents.models import CallState, Event, Kind, ToolCall
 from agents.providers.base import Call
 from agents.session import Session
 from agents.tools.base import Effect, Result
 from agents.tools.runner import Prepared
-from workspaces import paths
+from workspaces import paths, snapshots
 from workspaces.models import Snapshot
 
 INTERRUPTED_TEXT = (
@@ -45,13 +47,19 @@ class CallJournal:
             raise LeaseLost(f"run {self.session.run.pk}, call {self.call_id}")
 
 
-def begin(session: Session, call: Call, prepared: Prepared | None) -> None:
+def known(session: Session, calls: Sequence[Call]) -> dict[str, ToolCall]:
+    """Return the rows of those calls that an earlier worker began already, by id. One query."""
+    ids = [call.call_id for call in calls]
+    return {row.call_id: row for row in ToolCall.objects.filter(run_id=session.run.pk, call_id__in=ids)}
+
+
+def begin(session: Session, call: Call, prepared: Prepared | None, row: ToolCall | None) -> None:
     """Commit the intent: the journal's row and the tool_call event, in one transaction.
 
-    A call that an earlier worker began already keeps its row and event.
+    A call that an earlier worker began already keeps its `row` and event.
     """
-    known = ToolCall.objects.filter(run_id=session.run.pk, call_id=call.call_id)
-    if known.update(epoch=session.lease.epoch):
+    if row is not None:
+        ToolCall.objects.filter(pk=row.pk).update(epoch=session.lease.epoch)
         return
     with transaction.atomic():
         session.append(session.fact(Kind.TOOL_CALL, _call_data(call, prepared), call.call_id))
@@ -80,25 +88,29 @@ def finish(
     session: Session,
     call: Call,
     result: Result,
-    duration_ms: int,
-    snapshot: Snapshot | None,
+    taken: Sequence[Snapshot] = (),
     state: CallState = CallState.DONE,
     run_changes: dict[str, Any] | None = None,
+    *,
+    runs_on: bool = False,
 ) -> Event:
-    """Commit the result: snapshot and tool_result events, the journal's row, the run's changes; one transaction."""
-    facts = [session.fact(Kind.SNAPSHOT, snapshot_data(snapshot), call.call_id)] if snapshot else []
-    facts.append(session.fact(Kind.TOOL_RESULT, _result_data(call, result, duration_ms), call.call_id))
+    """Commit the result: snapshot and tool_result events, the journal's row, the run's changes; one transaction.
+
+    `runs_on`: what the call started is still there, in the background, so its process stays known (see job_ended).
+    """
+    facts = [session.fact(Kind.SNAPSHOT, snapshot_data(each), each.call_id) for each in taken]
+    result = claims.held(session.run, result)
+    facts.append(session.fact(Kind.TOOL_RESULT, _result_data(call, result), call.call_id))
+    changes = {"state": state, "ended_at": timezone.now()} | ({} if runs_on else {"process": {}})
     with transaction.atomic():
         stored = session.append(*facts)
-        ToolCall.objects.filter(run_id=session.run.pk, call_id=call.call_id).update(
-            state=state, ended_at=timezone.now(), process={}
-        )
+        ToolCall.objects.filter(run_id=session.run.pk, call_id=call.call_id).update(**changes)
         if run_changes:
             session.update(**run_changes)
     return stored[-1]
 
 
-def _result_data(call: Call, result: Result, duration_ms: int) -> dict[str, Any]:
+def _result_data(call: Call, result: Result) -> dict[str, Any]:
     data = {
         "call_id": call.call_id,
         "tool": call.name,
@@ -106,7 +118,7 @@ def _result_data(call: Call, result: Result, duration_ms: int) -> dict[str, Any]
         "code": result.code or None,
         "content": result.content,
         "data": result.data,
-        "duration_ms": duration_ms,
+        "duration_ms": round(result.duration_ms),
         "truncated": result.truncated,
         "output_ref": result.output_ref,
     }
@@ -115,15 +127,42 @@ def _result_data(call: Call, result: Result, duration_ms: int) -> dict[str, Any]
     return data
 
 
+# --- in the background -----------------------------------------------------------------------------
+
+
+def next_job(session: Session) -> int:
+    """Return the number of the run's next background command: no agent of the run was ever told it. One query."""
+    results = session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool="run_command", data__data__background=True)
+    told = [str(name) for name in results.values_list("data__data__id", flat=True)]
+    return 1 + max((int(name[2:]) for name in told if name[2:].isdigit()), default=0)
+
+
+def jobs_ended(session: Session, call_ids: Sequence[str]) -> None:
+    """Forget the processes of background commands that are gone."""
+    if call_ids:
+        ToolCall.objects.filter(run_id=session.run.pk, call_id__in=call_ids).update(process={})
+
+
+def keep_tree(session: Session) -> None:
+    """Take a snapshot of what no call accounts for, with its event; nothing where nothing changed.
+
+    Goes into a transaction with what is told of it, so that no snapshot is without an event.
+    """
+    with transaction.atomic():
+        snapshot = snapshots.take(session.place, call_id="", step=session.run.step, paths=None)
+        if snapshot is not None:
+            session.append(session.fact(Kind.SNAPSHOT, snapshot_data(snapshot)))
+            session.update(**totals(session.place, snapshot))
+
+
 # --- after a crash ---------------------------------------------------------------------------------
 
 
-def recover(session: Session, call: Call) -> Result | None:
+def recover(session: Session, row: ToolCall | None) -> Result | None:
     """Return the result of a call that an earlier worker left unfinished, or None when it must (still) be carried out.
 
     Reads run again; a write is compared by hash: already there → done, still old → run; a command never runs twice.
     """
-    row = ToolCall.objects.filter(run_id=session.run.pk, call_id=call.call_id).first()
     if row is None or row.state != CallState.INTENT or row.effect in ("", Effect.READ, Effect.FINISH):
         return None
     if row.effect == Effect.WRITE:

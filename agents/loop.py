@@ -11,7 +11,7 @@ from typing import Any
 from django.db import close_old_connections, transaction
 from django.db.models import F
 
-from agents import journal
+from agents import facts, journal
 from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
@@ -23,7 +23,7 @@ from agents.session import Session, Stopped
 from agents.streams import OpenStream
 from agents.tools import runner
 from agents.tools.base import Effect, Result, ToolError
-from workspaces import snapshots
+from workspaces import background, snapshots
 from workspaces.models import Snapshot
 
 PARALLEL_READS = 8
@@ -33,9 +33,14 @@ ESTIMATE_MARGIN = 1.25
 """By how much a prompt may be larger than was estimated."""
 SILENT_TURNS = 2
 NUDGE = "You answered without calling a tool. Go on with the task, or call {finish} if you are done."
+JOBS_STOPPED = (
+    "Your turn of work ended, so what still ran in the background was stopped: {jobs}. "
+    "Start it again if you need it in your next one."
+)
 CUT_OFF = "Your answer was cut off at {limit:,} tokens. Go on from there, in smaller pieces."
 
-_readers = ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="reads")
+_readers = ThreadPoolExecutor(4 * PARALLEL_READS, thread_name_prefix="reads")
+"""Of all runs of the process: a turn of slow reads, such as waits for background commands, must not hold up others."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,22 @@ class Ended:
 
 
 def work(bench: Bench, talk: Conversation) -> Ended:
-    """Let one agent work until it finishes, falls silent or uses up a budget.
+    """Let one agent work until it finishes, falls silent or uses up a budget; what it left in the background ends then.
 
     Raises Stopped (human, shutdown, disk), LeaseLost, ProviderError.
     """
+    try:
+        ended = _take_steps(bench, talk)
+        _end_jobs(bench, talk)
+        return ended
+    except (Stopped, ProviderError):
+        _end_jobs(bench, talk)
+        raise
+    finally:  # nothing runs on, whatever happened
+        bench.jobs.stop(bench.jobs.running())
+
+
+def _take_steps(bench: Bench, talk: Conversation) -> Ended:
     session, failures = bench.session, 0
     talk.count(bench.fixed_tokens)
     while True:
@@ -216,6 +233,28 @@ def _unique(session: Session, calls: tuple[Call, ...]) -> tuple[tuple[Call, ...]
     return tuple(unique), [call.call_id for call in unique] != wanted
 
 
+# --- in the background -----------------------------------------------------------------------------
+
+
+def _end_jobs(bench: Bench, talk: Conversation) -> None:
+    """Stop what runs on in the background, keep what it wrote, and tell the agent."""
+    jobs, session, running = bench.jobs, bench.session, bench.jobs.running()
+    jobs.stop(running)
+    gone, unscanned = jobs.ended(), jobs.unscanned()
+    unknown = [job.call_id for job in gone if not job.was_noted]
+    if not running and not unscanned and not unknown:
+        return
+    with transaction.atomic():
+        if unscanned:
+            journal.keep_tree(session)
+        journal.jobs_ended(session, unknown)
+        if running:
+            names = background.named({job.id: job.command for job in running})
+            _tell(bench, talk, JOBS_STOPPED.format(jobs=names))
+    for job in gone:
+        job.was_scanned = job.was_noted = True
+
+
 # --- act -------------------------------------------------------------------------------------------
 
 
@@ -223,10 +262,13 @@ def _act(bench: Bench, talk: Conversation) -> int:
     """Carry out the open calls; return how many failed in a row at the end. A FINISH call's claim goes to `talk`."""
     failed = 0
     for batch in _batches(bench, talk):
+        if batch[0].finishes and talk.claim is None:
+            _end_jobs(bench, talk)
         for call, result in _carry_out(bench, batch, after_finish=talk.claim is not None):
             answer = Answer(call.call_id, result.content, result.is_error, result.images)
             talk.answered(answer, bench.session.run.step)
-            bench.take_in(call, result)
+            for text in bench.take_in(call, result):
+                _tell(bench, talk, text)
             talk.claim = talk.claim or result.finish
             failed = failed + 1 if result.is_error else 0
     return failed
@@ -240,15 +282,24 @@ class _Ready:
 
     @property
     def is_read(self) -> bool:
-        return self.refusal is None and self.prepared is not None and self.prepared.effect is Effect.READ
+        return self._has(Effect.READ)
+
+    @property
+    def finishes(self) -> bool:
+        return self._has(Effect.FINISH)
+
+    def _has(self, effect: Effect) -> bool:
+        return self.refusal is None and self.prepared is not None and self.prepared.effect is effect
 
 
 def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
-    """Yield the open calls in order: neighbouring reads together, any other call alone."""
+    """Yield the open calls in order: neighbouring reads together, at most eight at once; any other call alone."""
     ready = [_prepare(bench, call) for call in list(talk.open_calls)]
     for together, group in groupby(ready, key=lambda each: each.is_read):
         calls = list(group)
-        yield from [calls] if together else [[each] for each in calls]
+        size = PARALLEL_READS if together else 1
+        for batch in (calls[at : at + size] for at in range(0, len(calls), size)):
+            yield [_decide_again(bench, each) for each in batch]
 
 
 def _prepare(bench: Bench, call: Call) -> _Ready:
@@ -261,6 +312,11 @@ def _prepare(bench: Bench, call: Call) -> _Ready:
     return _Ready(call, prepared, None)
 
 
+def _decide_again(bench: Bench, ready: _Ready) -> _Ready:
+    """Ask the rules once more, right before the call: one of the same turn may have narrowed what is allowed."""
+    return ready if ready.refusal or ready.prepared is None else _prepare(bench, ready.call)
+
+
 def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list[tuple[Call, Result]]:
     session = bench.session
     if not batch[0].is_read and not after_finish:
@@ -268,64 +324,70 @@ def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list
     skipped = (
         runner.failure(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
     )
-    recovered = [skipped or each.refusal or journal.recover(session, each.call) for each in batch]
+    rows = journal.known(session, [each.call for each in batch])
+    given = [skipped or each.refusal or journal.recover(session, rows.get(each.call.call_id)) for each in batch]
     for each in batch:
-        journal.begin(session, each.call, each.prepared)
+        journal.begin(session, each.call, each.prepared, rows.get(each.call.call_id))
+    results = _results(bench, batch, given)
+    for each, result in zip(batch, results, strict=True):
+        _finish(bench, each.call, result)
+    return [(each.call, result) for each, result in zip(batch, results, strict=True)]
+
+
+def _results(bench: Bench, batch: list[_Ready], given: list[Result | None]) -> list[Result]:
+    """Return the results of calls that may run side by side, in their order."""
     if len(batch) == 1:
-        timed = [_timed(bench, batch[0], recovered[0])]
-    else:
-        futures = [
-            _readers.submit(_timed_apart, bench, each, known) for each, known in zip(batch, recovered, strict=True)
-        ]
-        timed = [future.result() for future in futures]
-    for each, (result, duration_ms) in zip(batch, timed, strict=True):
-        _finish(bench, each.call, result, duration_ms)
-    return [(each.call, result) for each, (result, _) in zip(batch, timed, strict=True)]
+        return [given[0] or _execute(bench, batch[0])]
+    waiting = [
+        result or _readers.submit(_execute_apart, bench, each) for each, result in zip(batch, given, strict=True)
+    ]
+    return [each if isinstance(each, Result) else each.result() for each in waiting]
 
 
-def _timed_apart(bench: Bench, ready: _Ready, known: Result | None) -> tuple[Result, int]:
+def _execute_apart(bench: Bench, ready: _Ready) -> Result:
     try:
-        return _timed(bench, ready, known)
+        return _execute(bench, ready)
     finally:
         close_old_connections()
 
 
-def _timed(bench: Bench, ready: _Ready, known: Result | None) -> tuple[Result, int]:
-    if known is not None:
-        return known, 0
+def _execute(bench: Bench, ready: _Ready) -> Result:
     assert ready.prepared is not None
-    started = time.monotonic()
     with bench.context(ready.call) as context:
-        result = runner.execute(ready.prepared, context)
-    return result, int((time.monotonic() - started) * 1000)
+        return runner.execute(ready.prepared, context)
 
 
-def _finish(bench: Bench, call: Call, result: Result, duration_ms: int) -> None:
+def _finish(bench: Bench, call: Call, result: Result) -> None:
     """Take the snapshot that the call calls for, then commit the result with it."""
-    session = bench.session
-    snapshot = None
-    changes: dict[str, Any] = {}
+    session, jobs = bench.session, bench.jobs
+    gone = jobs.ended()
+    taken: list[Snapshot] = []
     if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
-        snapshot = _snapshot(session, call, result.touched)
-    if snapshot is not None:
-        changed = snapshots.changes(session.place, 0, snapshot.number)
-        changes = {
-            "snapshot": snapshot.number,
-            "changed_files": changed.file_count,
-            "additions": changed.additions,
-            "deletions": changed.deletions,
-        }
+        taken = _snapshots(session, call, result.touched)
+    changes = facts.totals(session.place, taken[-1]) if taken else {}
     if applied := result.data.get("applied"):
         changes["sandbox"] = applied
     state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
+    job = jobs.of_call(call.call_id)
     with transaction.atomic():
         bench.reads.save()
-        journal.finish(session, call, result, duration_ms, snapshot, state, changes)
+        journal.finish(session, call, result, taken, state, changes, runs_on=job is not None and job not in gone)
+        journal.jobs_ended(session, [each.call_id for each in gone if not each.was_noted])
+    for each in gone:
+        each.was_noted = True
+        each.was_scanned = each.was_scanned or result.touched is None
 
 
-def _snapshot(session: Session, call: Call, touched: tuple[str, ...] | None) -> Snapshot | None:
-    known = Snapshot.objects.filter(workspace=session.place, call_id=call.call_id).first()
-    if known is not None:  # a worker died between the snapshot and the result
-        snapshots.take(session.place, call_id="", step=session.run.step, paths=None)
-        return known
-    return snapshots.take(session.place, call_id=call.call_id, step=session.run.step, paths=touched)
+def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) -> list[Snapshot]:
+    """Return the snapshot that the call calls for, if it changed anything.
+
+    Where a worker died between the snapshot and the result, that one counts, and what changed since is one of its own.
+    """
+    step = session.run.step
+    known = Snapshot.objects.filter(workspace=session.place, call_id=call.call_id).order_by("number").first()
+    taken = (
+        [known, snapshots.take(session.place, call_id="", step=step, paths=None)]
+        if known
+        else [snapshots.take(session.place, call_id=call.call_id, step=step, paths=touched)]
+    )
+    return [each for each in taken if each is not None]

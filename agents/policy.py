@@ -1,12 +1,13 @@
 """What an agent may do in its workspace: the default rules, the task's own, and who it is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from django.conf import settings
 
+from agents import blocklist
 from agents.models import Agent, Policy
-from agents.tools.base import Rules, ToolError
+from agents.tools.base import Rules, Tool, ToolError
 from workspaces import globs
 from workspaces.paths import is_git
 
@@ -48,7 +49,9 @@ class TaskRules:
         return any(globs.matches(rule, path) for rule in self.hidden)
 
     def may_use(self, tool: str) -> None:
-        """Raise DENIED where a rule names the tool itself."""
+        """Raise DENIED, naming the rule, where one denies the tool itself."""
+        if rule := blocklist.denied_tools(self.blocked).get(tool):
+            raise ToolError("DENIED", f"{tool}: rule `{rule}` denies it whatever its input; go on without it.")
 
     def may_hold_secrets(self, path: str) -> bool:
         return any(globs.matches(rule, path) for rule in self.secrets_allowed)
@@ -80,20 +83,35 @@ class TaskRules:
                 raise ToolError("DENIED", f"{path}: rule `{rule}` hides it from agents; go on without it.")
 
     def may_run(self, command: str) -> None:
-        """Raise BLOCKED_COMMAND where the command as a whole fits a rule of the blocklist; the sandbox is the wall."""
-        words = " ".join(command.split())
-        for rule in self.blocked:
-            wanted = rule.strip().removeprefix("run_command(").removesuffix(")").strip()
-            if fnmatchcase(words, wanted) or words.startswith(f"{wanted} "):
-                raise ToolError(
-                    "BLOCKED_COMMAND", f"rule `{rule}`: this command is not allowed here; find another way."
-                )
+        """Raise BLOCKED_COMMAND, naming the rule, where a command in it fits the blocklist; the sandbox is the wall."""
+        try:
+            found = blocklist.hit(command, self.blocked)
+        except blocklist.BadRule as error:
+            raise ToolError(
+                "BLOCKED_COMMAND",
+                f"a rule of this task can't be read, so nothing runs until a person mends it: {error}",
+            ) from error
+        if found:
+            raise ToolError("BLOCKED_COMMAND", f"rule `{found.rule}`: {found.instead}", {"rule": found.rule})
 
 
 def _refuse(path: str, rule: str, why: str) -> None:
     raise ToolError(
         "PROTECTED_PATH", f"{path}: rule `{rule}`: {why}. Leave the file as it is and say so in your summary."
     )
+
+
+def shown(tools: Iterable[Tool], rules: Rules) -> list[Tool]:
+    """Return the tools that the rules do not deny whatever their input: those that a model is told of."""
+    return [tool for tool in tools if _is_allowed(tool, rules)]
+
+
+def _is_allowed(tool: Tool, rules: Rules) -> bool:
+    try:
+        rules.may_use(tool.name)
+    except ToolError:
+        return False
+    return True
 
 
 def rules_for(policy: Policy, agent: str) -> Rules:

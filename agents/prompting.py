@@ -5,7 +5,6 @@ from string import Template
 from typing import Any
 
 from agents.models import Agent, Run
-from agents.tools.base import Tool
 from workspaces import snapshots
 from workspaces.models import Workspace
 
@@ -15,14 +14,17 @@ GUIDE_CHARS = 12_000
 GUIDES = ("AGENTS.md", "CLAUDE.md", ".sakura/SAKURA.md", ".sakura/memory.md")
 
 
-def system_prompt(run: Run, agent: Agent, tools: list[Tool], commands_work: bool) -> str:
-    """Return the agent's system prompt: role, tools and rules, commands, the repository's own guides, budget."""
+def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, commands_work: bool) -> str:
+    """Return the agent's system prompt: role, tools and rules, commands, the repository's own guides, skills.
+
+    `tools` are names; `skills` is the list of those that can be loaded, "" where there are none.
+    """
     task, repository = run.task, run.task.repository
     limits, policy = task.limits(), task.rules()
     parts = [
         (FOLDER / f"{agent}.md").read_text(encoding="utf-8"),
         Template((FOLDER / "ground.md").read_text(encoding="utf-8")).substitute(
-            tools=", ".join(tool.name for tool in tools),
+            tools=", ".join(tools),
             network=", ".join(policy.network) or "none at all",
             protected=", ".join(policy.protected) or "none beyond the defaults",
             setup=_lines(repository.setup),
@@ -33,6 +35,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[Tool], commands_work: bool
             round=run.round,
         ),
         *guides(run.place),
+        Template((FOLDER / "skills.md").read_text(encoding="utf-8")).substitute(skills=skills) if skills else "",
     ]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 

@@ -10,7 +10,7 @@ from agents import events
 from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
-from agents.facts import snapshot_data
+from agents.facts import snapshot_data, totals
 from agents.models import Kind, Role, Run, Status
 from agents.models.run import WORKING
 from agents.wording import who
@@ -64,14 +64,7 @@ def _put_back(
 
 
 def _count_changes(run: Run, snapshot: Snapshot) -> None:
-    changes = snapshots.changes(run.place)
-    Run.objects.filter(pk=run.pk).update(
-        snapshot=snapshot.number,
-        changed_files=changes.file_count,
-        additions=changes.additions,
-        deletions=changes.deletions,
-        updated_at=timezone.now(),
-    )
+    Run.objects.filter(pk=run.pk).update(**totals(run.place, snapshot), updated_at=timezone.now())
 
 
 def _revert_facts(

@@ -5,16 +5,22 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import bench, conversation, facts, loop, prompting
+from agents import bench, claims, conversation, events, facts, journal, loop, prompting
 from agents.lease import boot_id
 from agents.loop import Ended
-from agents.models import Agent, CallState, Kind, Review, Status, Verdict
+from agents.models import Agent, CallState, Kind, Review, Status, ToolCall, Verdict
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
-from workspaces import sandbox, setup, snapshots
+from workspaces import background, sandbox, setup, snapshots
 from workspaces.files import put_back_interrupted
 from workspaces.models import Snapshot
 from workspaces.tidying import remove_old_trees
+
+LEFTOVERS = 200
+JOBS_LOST = (
+    "The server went down, and with it what you had in the background: {jobs}. "
+    "Their ids mean nothing any more; start them again if you need them."
+)
 
 
 def drive(session: Session) -> None:
@@ -40,7 +46,7 @@ def drive(session: Session) -> None:
 def _prepare(session: Session) -> None:
     """Put the tree where the run's last snapshot says it is, also when an earlier worker died while it did so."""
     workspace, lease = session.place, session.lease
-    _end_leftovers(session)
+    lost = _end_leftovers(session)
     if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
         snapshots.align(workspace)
@@ -50,6 +56,7 @@ def _prepare(session: Session) -> None:
         snapshots.prepare(workspace)
         remove_old_trees(workspace)
     _tell_baseline(session)
+    _tell_jobs_ended(session, lost)
 
 
 def _tell_baseline(session: Session) -> None:
@@ -59,11 +66,29 @@ def _tell_baseline(session: Session) -> None:
     session.append(session.fact(Kind.SNAPSHOT, facts.snapshot_data(baseline)))
 
 
-def _end_leftovers(session: Session) -> None:
-    """Kill what commands of a lost worker still run on this machine."""
-    for call in session.run.calls.filter(state=CallState.INTENT).exclude(process={})[:50]:
+def _end_leftovers(session: Session) -> list[ToolCall]:
+    """Kill what commands of a lost worker still run on this machine; return the calls of those in the background."""
+    calls = list(session.run.calls.exclude(process={})[:LEFTOVERS])
+    for call in calls:
         if call.process.get("boot") == boot_id():
             sandbox.end_leftover(call.process["pid"], call.process["start"])
+    return [call for call in calls if call.state != CallState.INTENT]
+
+
+def _tell_jobs_ended(session: Session, calls: list[ToolCall]) -> None:
+    """Keep what lost background commands wrote, and tell their agents that they ended."""
+    if not calls:
+        return
+    results = session.run.events.filter(kind=Kind.TOOL_RESULT, call_id__in=[call.call_id for call in calls])
+    started = {event.call_id: events.whole(event.run_id, event.data["data"]) for event in results}
+    with transaction.atomic():
+        journal.keep_tree(session)
+        for agent in Agent:
+            mine = [started[call.call_id] for call in calls if call.agent == agent and call.call_id in started]
+            if mine:
+                names = background.named({each["id"]: each["command"] for each in mine})
+                session.note(JOBS_LOST.format(jobs=names), to=agent)
+        journal.jobs_ended(session, [call.call_id for call in calls])
 
 
 def _set_up(session: Session) -> Path | None:
@@ -140,7 +165,8 @@ def _judge(session: Session, ended: Ended) -> None:
             findings=claim.get("findings", []),
             snapshot=run.snapshot,
         )
-        session.append(session.fact(Kind.REVIEW, facts.review_data(review, Agent.REVIEWER)))
+        unproven = claims.of_review(run, claim)
+        session.append(session.fact(Kind.REVIEW, facts.review_data(review, Agent.REVIEWER, unproven)))
         _go_on(session, verdict)
 
 

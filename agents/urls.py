@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agents.views import accounts, board, repositories, reviews, runs, settings, tasks
+from agents.views import accounts, board, repositories, reviews, runs, settings, skills, tasks
 
 urlpatterns = [
     path("", board.board, name="board"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("settings/tokens/", settings.token_make, name="token_make"),
     path("settings/tokens/<int:pk>/delete/", settings.token_delete, name="token_delete"),
     path("settings/users/", settings.user_save, name="user_save"),
+    path("settings/skills/", skills.skills, name="skills"),
+    path("settings/skills/switch/", skills.skill_switch, name="skill_switch"),
     path("repositories/", repositories.repositories, name="repositories"),
     path("repositories/add/", repositories.add, name="repository_add"),
     path("repositories/<int:pk>/", repositories.repository, name="repository"),

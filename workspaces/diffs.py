@@ -22,8 +22,12 @@ DIFF_BYTES_LIMIT = 8 * 1024 * 1024
 LINE_LIMIT = 5000
 """Characters of one line that are handed out; the rest is left out and "…" says so."""
 
-_SAFE = ("--no-ext-diff", "--no-textconv", "--no-color", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
-_RENAMES = ("-M", f"-l{RENAME_LIMIT}")
+SAFE = ("--no-ext-diff", "--no-textconv", "--no-color", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
+RENAMES = ("-M", f"-l{RENAME_LIMIT}")
+RECORDS, COUNTED = ("-r", "-z"), ("--raw", "--numstat")
+"""Options of `git diff-tree` for what `parse_records` takes."""
+DIFF_S = 120
+"""Seconds that a comparison of two trees may take."""
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 
 
@@ -117,19 +121,20 @@ def compare(git: Git, old: str, new: str, hidden: Iterable[str] = ()) -> Changes
     """Return what differs between two trees."""
     everything = raw_changes(git, old, new)
     records = everything[:FILES_LIMIT]
-    sizes = store.blob_sizes(git, (side.oid for each in records for side in (each.old, each.new) if _has_blob(side)))
+    sizes = store.blob_sizes(git, (side.oid for each in records for side in (each.old, each.new) if has_blob(side)))
     large = store.stand_ins(git, sizes)
     marked = set(hidden)
-    files = [_file_change(each, sizes | large, large.keys(), shown(each.path) in marked) for each in records]
+    files = [file_change(each, sizes | large, large.keys(), shown(each.path) in marked) for each in records]
     added, deleted = sum(file.additions for file in files), sum(file.deletions for file in files)
     return Changes(files, len(everything), new, old, added, deleted)
 
 
-def _has_blob(side: store.TreeEntry) -> bool:
+def has_blob(side: store.TreeEntry) -> bool:
     return side.mode not in (store.NO_MODE, store.SUBMODULE)
 
 
-def _file_change(each: RawChange, sizes: dict[str, int], large: Iterable[str], hidden: bool) -> FileChange:
+def file_change(each: RawChange, sizes: dict[str, int], large: Iterable[str], hidden: bool) -> FileChange:
+    """Return a record for people; `large` are the objects that are stand-ins, `sizes` what is known of sizes."""
     counts = None if {each.old.oid, each.new.oid} & set(large) else each.counts
     additions, deletions = counts or (0, 0)
     return FileChange(
@@ -152,9 +157,20 @@ def raw_changes(git: Git, old: str, new: str, *, counted: bool = True) -> list[R
     """Return the records of `git diff-tree` between two trees, by path; but for renames `old_path` is the path."""
     if old == new:
         return []
-    shape = ("--raw", "--numstat") if counted else ("--raw",)
-    out = git.run("diff-tree", "-r", "-z", *shape, *_RENAMES, *_SAFE, old, new, timeout_s=120)
-    fields = iter(out.split(b"\0")[:-1])
+    shape = COUNTED if counted else ("--raw",)
+    out = git.run("diff-tree", *RECORDS, *shape, *RENAMES, *SAFE, old, new, timeout_s=DIFF_S)
+    return parse_records(out.split(b"\0")[:-1])
+
+
+def parse_records(given: Iterable[bytes]) -> list[RawChange]:
+    """Return what the fields of `git diff-tree -z --raw`, with or without --numstat, say, by path."""
+    records = records_in_order(given)
+    return [records[path] for path in sorted(records)]
+
+
+def records_in_order(given: Iterable[bytes]) -> dict[bytes, RawChange]:
+    """Return the records by path, in the order in which git gave them."""
+    fields = iter(given)
     records: dict[bytes, RawChange] = {}
     for first in fields:
         if first.startswith(b":"):
@@ -162,9 +178,15 @@ def raw_changes(git: Git, old: str, new: str, *, counted: bool = True) -> list[R
             records[record.path] = record
         else:
             path, counts = _numbers(first, fields)
-            known = records[path]
-            records[path] = RawChange(path, known.old_path, known.status, known.old, known.new, counts)
-    return [records[path] for path in sorted(records)]
+            records[path] = replace(records[path], counts=counts)
+    return records
+
+
+def following(record: bytes) -> int:
+    """Return how many paths follow the first field of a record."""
+    if record.startswith(b":"):
+        return 2 if record.rpartition(b" ")[2].startswith(b"R") else 1
+    return 0 if record.split(b"\t", 2)[2] else 2  # a rename's counts name no path; its two follow
 
 
 def _raw_record(head: bytes, fields: Iterator[bytes]) -> RawChange:
@@ -220,7 +242,7 @@ def diff_of(git: Git, change: RawChange, context: int = 3) -> FileDiff:
     about = FileDiff(shown(change.path), shown(change.old_path), [], old_mode=change.old.mode, new_mode=change.new.mode)
     if store.SUBMODULE in (change.old.mode, change.new.mode):
         return _submodule_diff(about, change)
-    sizes = store.blob_sizes(git, (side.oid for side in (change.old, change.new) if _has_blob(side)))
+    sizes = store.blob_sizes(git, (side.oid for side in (change.old, change.new) if has_blob(side)))
     if store.stand_ins(git, sizes):
         return replace(about, binary=True)
     out = _diff_blobs(git, change, context)
@@ -234,8 +256,8 @@ def diff_of(git: Git, change: RawChange, context: int = 3) -> FileDiff:
 
 def _diff_blobs(git: Git, change: RawChange, context: int) -> bytes | None:
     """Return git's diff of the two contents, or None when it is too large."""
-    sides = [side.oid if _has_blob(side) else _empty_blob(git) for side in (change.old, change.new)]
-    options = (f"-U{max(0, min(context, 100_000))}", "--inter-hunk-context=0", *_SAFE)
+    sides = [side.oid if has_blob(side) else _empty_blob(git) for side in (change.old, change.new)]
+    options = (f"-U{max(0, min(context, 100_000))}", "--inter-hunk-context=0", *SAFE)
     try:
         return git.run("diff", *options, *sides, "--", limit_bytes=DIFF_BYTES_LIMIT)
     except GitFull:
@@ -329,7 +351,7 @@ def patch(workspace: Workspace, start: int = 0, end: int | None = None) -> bytes
     only = _without(git, first.tree, last.tree, left_out)
     said = "".join(f"Left out, over 50 MB and not stored: {path}\n" for path in left_out)
     return said.encode() + git.run(
-        "diff-tree", "-r", "-p", "--binary", *_RENAMES, *_SAFE, first.tree, only, timeout_s=300
+        "diff-tree", "-r", "-p", "--binary", *RENAMES, *SAFE, first.tree, only, timeout_s=300
     )
 
 

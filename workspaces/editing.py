@@ -4,9 +4,10 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from workspaces import lines, matching
-from workspaces.matching import INDENT, EditError, Found, Match, line_head, view_of
+from workspaces.matching import INDENT, EditError, Found, Match, Way, line_head, view_of
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,29 @@ class Region:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edited text, and the regions of the old one that were replaced, in order."""
+    """The regions of a text that are replaced, in order and apart. `given`: the edited text, if it is at hand."""
 
     before: str
-    text: str
+    given: str | None
     regions: tuple[Region, ...]
     how: str = "exact"
+
+    @cached_property
+    def text(self) -> str:
+        """The edited text, put together when it is asked for: that of a large file costs milliseconds."""
+        return applied(self.before, self.regions) if self.given is None else self.given
+
+    @property
+    def newline(self) -> str:
+        """How the lines of the edited text end; known at once where there is no carriage return at all."""
+        if "\r" in self.before or any("\r" in region.text for region in self.regions):
+            return lines.newline_style(self.text)
+        return "lf"
+
+    @property
+    def changes(self) -> bool:
+        """Whether the edited text is another one."""
+        return any(self.before[region.start : region.end] != region.text for region in self.regions)
 
 
 def replace(text: str, old: str, new: str, *, replace_all: bool = False, name: str = "the file") -> Edit:
@@ -44,7 +62,108 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False, name: s
         region = _whole_lines(text, _fitted(text, match, old, new, found))
         start = max(region.start, regions[-1].end if regions else 0)  # two deleted lines may claim one line end
         regions.append(Region(start, region.end, region.text))
-    return Edit(text, applied(text, regions), tuple(regions), found.way.name)
+    edit = Edit(text, None, tuple(regions), found.way.name)
+    if not edit.changes:
+        raise EditError("NO_CHANGE", f"{name}: in the file's own style the new text is the old one.")
+    return edit
+
+
+# --- by line numbers -----------------------------------------------------------------------------
+
+
+def replace_lines(text: str, first: int, last: int, new: str, *, name: str = "the file") -> Edit:
+    r"""Put `new` where the lines from `first` to `last` are, both included, counted from 1; no text deletes them.
+
+    A missing newline at the end of `new` is added where a line follows; a final newline of the text, or that there is
+    none, is kept. Raises EditError: INVALID_INPUT, RANGE, NO_CHANGE.
+    """
+    total = lines.count(text)
+    if first < 1 or last < first:
+        raise EditError(
+            "INVALID_INPUT",
+            f"{name}: lines {first} to {last} are no range; lines are counted from 1, both ends included.",
+        )
+    if last > total:
+        hint = "it is empty, so use insert_lines with after_line 0" if not total else f"its last line is {total}"
+        raise EditError("RANGE", f"{name} has {_counted(total)}, so there is no line {last}: {hint}.")
+    start = lines.start_of(text, first)
+    end = lines.start_of(text, last - first + 2, start)
+    ending = _ending(text, end)
+    body = _body(new, has_ending=bool(ending))
+    if not new or (not body and not ending):
+        region = _whole_lines(text, Region(start, end, ""))
+    else:
+        region = _in_place_of(text, start, end - len(ending), body)
+    return _changed(text, region, name)
+
+
+def insert_lines(text: str, after: int, new: str, *, name: str = "the file") -> Edit:
+    """Put `new` in as lines of its own after the line of that number; 0 is before the first.
+
+    Line ends and the end of the text as for replace_lines; an empty text becomes `new` as given.
+    Raises EditError: INVALID_INPUT, RANGE, NO_CHANGE.
+    """
+    total = lines.count(text)
+    if after < 0:
+        raise EditError("INVALID_INPUT", f"{name}: after_line {after} is no line; 0 is before the first.")
+    if after > total:
+        raise EditError("RANGE", f"{name} has {_counted(total)}, so nothing can come after line {after}.")
+    at = lines.start_of(text, after + 1)
+    if not text or not new:
+        region = Region(0, 0, new)
+    elif at == len(text) and not text.endswith("\n"):
+        body = _body(new, has_ending=False)
+        region = Region(at, at, _with_ends("\n" + body, "", text, at) if body else "")
+    else:
+        region = Region(at, at, _with_ends(_body(new, has_ending=True) + "\n", "", text, at))
+    return _changed(text, region, name)
+
+
+def line_region(text: str, first: int, last: int) -> Region:
+    """Return the region that these lines are, ends included, as something to be looked at."""
+    start = lines.start_of(text, first)
+    return Region(start, lines.start_of(text, last - first + 2, start), "")
+
+
+def _counted(total: int) -> str:
+    return "1 line" if total == 1 else f"{total} lines"
+
+
+def _ending(text: str, end: int) -> str:
+    """Return the line end right before the offset, if there is one."""
+    if not end or text[end - 1] != "\n":
+        return ""
+    return "\r\n" if text[end - 2 : end] == "\r\n" else "\n"
+
+
+def _body(new: str, *, has_ending: bool) -> str:
+    """Return new lines without the end of the last; where the text goes on to have none, a blank line can't be last."""
+    return _lf(new).removesuffix("\n") if has_ending else _lf(new).rstrip("\n")
+
+
+def _in_place_of(text: str, start: int, end: int, body: str) -> Region:
+    """Return the region with `body` in place of the lines between the offsets, fitted as an exact match is.
+
+    Only these lines and their neighbours are looked at, however long the text is.
+    """
+    above = text.rfind("\n", 0, max(0, start - 1)) + 1
+    below = text.find("\n", end) + 1 or len(text)
+    part, old = text[above:below], _lf(text[start:end])
+    view = view_of(part, Way())
+    at = len(_lf(text[above:start]))
+    fitted = _fitted(part, Match(start - above, end - above, at), old, body, Found(Way(), view, [], 1))
+    return Region(start, end, fitted.text)
+
+
+def _changed(text: str, region: Region, name: str) -> Edit:
+    edit = Edit(text, None, (region,))
+    if not edit.changes:
+        raise EditError(
+            "NO_CHANGE",
+            f"{name}: the lines are just so already, so nothing would change. (A final newline, or that there is none, "
+            "is kept; edit_file can change that.)",
+        )
+    return edit
 
 
 def whole(before: str, after: str) -> Edit:
@@ -72,6 +191,19 @@ def applied(text: str, regions: Sequence[Region]) -> str:
         parts += [text[at : region.start], region.text]
         at = region.end
     return "".join([*parts, text[at:]])
+
+
+def added(edit: Edit) -> str:
+    """Return what is new: of each region what it has not in common, at both ends, with what it replaces.
+
+    Lines that the old text has somewhere are not new either.
+    """
+    known = frozenset(lines.split(edit.before))
+    new: list[str] = []
+    for region in edit.regions:
+        head, tail = _common(edit.before[region.start : region.end], region.text)
+        new += [line for line in lines.split(region.text[head : len(region.text) - tail]) if line not in known]
+    return "".join(new)
 
 
 # --- fitting the new text to the file ------------------------------------------------------------
@@ -172,7 +304,7 @@ def _indented(middle: str, width: int, *, tabs: bool, at_line_start: bool) -> st
 
 def _with_ends(middle: str, replaced: str, text: str, start: int) -> str:
     """Return the new text with line ends like those it replaces, one by one; else like those of the lines around it."""
-    if "\n" not in middle or "\r\n" not in text:
+    if "\n" not in middle or not lines.has_crlf(text):
         return middle
     old_ends = re.findall(r"\r?\n", replaced)
     usual = old_ends[-1] if old_ends else _end_near(text, start)

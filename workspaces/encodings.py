@@ -1,7 +1,9 @@
 """Which encoding a file's bytes are in, and how text goes back: bytes that nobody edited never change."""
 
 import codecs
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from charset_normalizer import from_bytes
 
@@ -27,6 +29,17 @@ class EncodingError(WorkspaceError):
     """BINARY_FILE or UNSUPPORTED_ENCODING."""
 
 
+class Part(Protocol):
+    """`text` goes where the characters from `start` to `end` are (workspaces.editing.Region)."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Decoded:
     """A file as text. `guessed`: nothing in the file says its encoding, so only ASCII may be added to it."""
@@ -40,23 +53,53 @@ class Decoded:
     def newline(self) -> str:
         return lines.newline_style(self.text)
 
-    def encode(self, text: str, name: str, *, before: str | None = None) -> bytes:
-        """Return the bytes of another text for the same file. `before`: the text it is made from."""
-        if self.guessed:
-            known = set(self.text if before is None else before)
-            new = next((c for c in text if ord(c) > 127 and c not in known), None)
-            if new is not None:
-                raise EncodingError(
-                    "UNSUPPORTED_ENCODING",
-                    f"{name} seems to be {self.encoding}, a guess: only ASCII can be added, not {new!r}.",
-                )
+    def edited(self, data: bytes, regions: Iterable[Part], name: str, *, added: str = "") -> bytes:
+        """Return the file's bytes with some parts of its text replaced; every other byte stays as it is.
+
+        `data` are the bytes that were decoded, `added` what is new in the parts. Raises EncodingError where the
+        encoding can't hold a part, or was guessed and what is added is not ASCII.
+        """
+        self._refuse_guess(added, name)
+        offset = self._offsets(data)
+        parts: list[bytes] = [] if data else [self.bom]
+        end = 0
+        for region in regions:
+            start = offset(region.start)
+            parts += [data[end:start], self._encoded(region.text, name)]
+            end = offset(region.end)
+        return b"".join([*parts, data[end:]])
+
+    def _refuse_guess(self, added: str, name: str) -> None:
+        new = next((c for c in added if ord(c) > 127), None) if self.guessed else None
+        if new is not None:
+            raise EncodingError(
+                "UNSUPPORTED_ENCODING",
+                f"{name} seems to be {self.encoding}, a guess: only ASCII can be added, not {new!r}.",
+            )
+
+    def _encoded(self, text: str, name: str) -> bytes:
         try:
-            return self.bom + text.encode(self.encoding)
+            return text.encode(self.encoding)
         except UnicodeEncodeError as error:
             raise EncodingError(
                 "UNSUPPORTED_ENCODING",
                 f"{name} is {self.encoding}, which can't hold {error.object[error.start]!r}; write it in another way.",
             ) from None
+
+    def _offsets(self, data: bytes) -> Callable[[int], int]:
+        """Return what gives the place in the bytes of a place in the text; to be asked in order."""
+        first, size = len(self.bom), len(data) - len(self.bom)
+        for width in (1, 2):
+            if size == width * len(self.text) and (width == 1 or self.encoding.startswith("utf-16")):
+                return lambda at: first + width * at
+        last, place = 0, first
+
+        def offset(at: int) -> int:
+            nonlocal last, place
+            last, place = at, place + len(self.text[last:at].encode(self.encoding))
+            return place
+
+        return offset
 
 
 def is_binary(data: bytes) -> bool:
@@ -85,7 +128,7 @@ def decode(data: bytes, name: str) -> Decoded:
         if bom:
             raise EncodingError("UNSUPPORTED_ENCODING", f"{name} says it is {encoding}, but is not.") from None
         return _guess(data, name)
-    if "\0" in text:
+    if encoding != "utf-8" and "\0" in text:
         raise EncodingError("BINARY_FILE", f"{name} holds NUL characters, so it is no text ({len(data)} bytes).")
     return Decoded(text, encoding, bom)
 

@@ -1,14 +1,14 @@
 """Whether what a reader has seen of a file is still what a snapshot holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from workspaces import lines, store
+from workspaces import files, ranges, store
 from workspaces.encodings import decode
 from workspaces.models import ReadState, Workspace
 from workspaces.names import raw
 from workspaces.paths import WorkspaceError
-from workspaces.reads import text_hash
+from workspaces.ranges import Range, text_hash
 
 LIMIT_BYTES = 2_000_000
 """A larger file is not read again just to say whether it is fresh."""
@@ -19,7 +19,7 @@ class Freshness(StrEnum):
     STALE = "stale"
     GONE = "gone"
     UNKNOWN = "unknown"
-    """The file is too large, no text, or ignored by git, so that no snapshot holds it."""
+    """The file is too large, or ignored by git, so that no snapshot holds it."""
 
 
 def states(workspace: Workspace, number: int, rows: Sequence[ReadState]) -> dict[int, Freshness]:
@@ -39,15 +39,16 @@ def _state(row: ReadState, entry: store.TreeEntry | None, data: Mapping[str, byt
         return Freshness.UNKNOWN if is_ignored else Freshness.GONE
     if entry.oid not in data:
         return Freshness.UNKNOWN
+    return Freshness.FRESH if _is_true(row, data[entry.oid]) else Freshness.STALE
+
+
+def _is_true(row: ReadState, data: bytes) -> bool:
+    """Return whether what was seen is still there: of a text its lines, of a picture or PDF all bytes."""
     try:
-        text = decode(data[entry.oid], row.path).text
+        text = decode(data, row.path).text
     except WorkspaceError:
-        return Freshness.UNKNOWN
+        return row.whole == files.sha256(data)
     if row.whole:
-        return Freshness.FRESH if row.whole == text_hash(text) else Freshness.STALE
-    return Freshness.FRESH if _all_true(row.ranges, text) else Freshness.STALE
-
-
-def _all_true(ranges: Iterable[Sequence[int | str]], text: str) -> bool:
-    rows = lines.split(text)
-    return all(text_hash("".join(rows[int(first) - 1 : int(last)])) == sha for first, last, sha, *_ in ranges)
+        return row.whole == text_hash(text)
+    seen = [Range(int(part[0]), int(part[1]), str(part[2])) for part in row.ranges]
+    return all(text_hash(now) == part.sha for part, now in ranges.sections(seen, text))

@@ -2,6 +2,7 @@
 
 import io
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -139,34 +140,24 @@ class Git:
 
     def run_within(self, bounds: Bounds, *args: str, input: bytes | None = None, ok: tuple[int, ...] = (0,)) -> bytes:
         """Like `run`, with bounds of its own. Raises GitTimeout and GitStopped, with the process group gone."""
-        shown = " ".join(("git", *args))[:300]
+        with self.started(bounds, *args, input=input, ok=ok) as running:
+            return running.output()
+
+    @contextmanager
+    def started(
+        self, bounds: Bounds, *args: str, input: bytes | None = None, ok: tuple[int, ...] = (0,)
+    ) -> Iterator["Running"]:
+        """Start git and go on meanwhile; ask for its `output` in the block, at whose end the process group is gone."""
         process = self._start(args, piped=input is not None)
-        talk = _Talk(process, input, bounds)
         try:
-            talk.carry_on()
-        except GitError as error:
-            error.stderr, error.args_shown = talk.stderr, shown
-            raise
+            yield Running(process, _Talk(process, input, bounds), args, ok)
         finally:
             _end(process)
-        if process.returncode not in ok:
-            message = f"git {args[0]} failed: {_last_line(talk.stderr) or f'exit code {process.returncode}'}"
-            raise GitError(message, stderr=talk.stderr, args_shown=shown)
-        return bytes(talk.out)
 
     def head(self, *args: str, limit_bytes: int, timeout_s: float = 60) -> bytes:
         """Run git and return the first bytes of what it prints; it is ended when there is more."""
-        process = self._start(args, piped=False)
-        talk = _Talk(process, None, Bounds(timeout_s, limit_bytes))
-        try:
-            talk.carry_on()
-        except GitFull:
-            return bytes(talk.out[:limit_bytes])
-        finally:
-            _end(process)
-        if process.returncode:
-            raise GitError(f"git {args[0]} failed: {_last_line(talk.stderr)}", stderr=talk.stderr)
-        return bytes(talk.out)
+        with self.started(Bounds(timeout_s, limit_bytes), *args) as running:
+            return running.head(limit_bytes)[0]
 
     def text(self, *args: str, timeout_s: float = 60, ok: tuple[int, ...] = (0,)) -> str:
         """Run git and return its output as text without the final newline."""
@@ -175,7 +166,7 @@ class Git:
     def _start(self, args: tuple[str, ...], *, piped: bool) -> "subprocess.Popen[bytes]":
         # GitPython hands its child the whole environment of the server, so `env` takes away all but the allow-list.
         kept = INHERITED | self._env.keys()
-        unset = [word for name in os.environ if name not in kept for word in ("-u", name)]
+        unset = [f"-u{name}" for name in os.environ if name not in kept]
         handle = git.cmd.Git(self._folder).execute(
             ["env", *unset, "git", *args],
             env=self._env,
@@ -187,6 +178,36 @@ class Git:
         assert process is not None
         handle.proc = None  # ours from here; GitPython would end only the first process of the group
         return process
+
+
+class Running:
+    """A git at work; what it prints beyond what a pipe holds waits until it is asked for."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", talk: "_Talk", args: tuple[str, ...], ok: tuple[int, ...]):
+        self._process, self._talk, self._args, self._ok = process, talk, args, ok
+        talk.begin()
+
+    def output(self) -> bytes:
+        """Wait for its end and return what it printed. Raises GitError when it ends with a code that is not `ok`."""
+        talk, shown = self._talk, " ".join(("git", *self._args))[:300]
+        try:
+            talk.carry_on()
+        except GitError as error:
+            error.stderr, error.args_shown = talk.stderr, shown
+            raise
+        code = self._process.returncode
+        if code not in self._ok:
+            message = f"git {self._args[0]} failed: {_last_line(talk.stderr) or f'exit code {code}'}"
+            raise GitError(message, stderr=talk.stderr, args_shown=shown)
+        return bytes(talk.out)
+
+    def head(self, limit_bytes: int) -> tuple[bytes, bool]:
+        """Return the first bytes that it prints, and whether there is more; then it is ended."""
+        talk = self._talk
+        try:
+            return self.output()[:limit_bytes], len(talk.out) > limit_bytes
+        except GitFull:
+            return bytes(talk.out[:limit_bytes]), True
 
 
 class _Talk:
@@ -204,6 +225,13 @@ class _Talk:
     def stderr(self) -> str:
         return self._said.decode(errors="replace")
 
+    def begin(self) -> None:
+        """Give the process what it can take at once, so that it works while nobody asks."""
+        if self._process.stdin is not None:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            if not (self._left and self._feed()):
+                _close(self._process.stdin)
+
     def carry_on(self) -> None:
         """Talk until the process has ended. Raises GitTimeout, GitStopped or GitError (too much output)."""
         with selectors.DefaultSelector() as waiting:
@@ -214,20 +242,27 @@ class _Talk:
                         waiting.unregister(key.fileobj)
                         _close(key.fileobj)
                 self._check()
-        while True:
+        while not self._has_ended():
+            self._check()
+
+    def _has_ended(self) -> bool:
+        """Wait for a tick, or until the process has ended, which it is about to when its pipes are closed."""
+        if self._process.poll() is None:
+            handle = os.pidfd_open(self._process.pid)
             try:
-                self._process.wait(TICK_S)
-                return
-            except subprocess.TimeoutExpired:
-                self._check()
+                waiting = select.poll()
+                waiting.register(handle, select.POLLIN)
+                waiting.poll(TICK_S * 1000)
+            finally:
+                os.close(handle)
+        return self._process.poll() is not None
 
     def _listen(self, waiting: selectors.BaseSelector) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         waiting.register(self._process.stdout, selectors.EVENT_READ, self._take)
         waiting.register(self._process.stderr, selectors.EVENT_READ, self._note)
-        if self._process.stdin is not None:
-            os.set_blocking(self._process.stdin.fileno(), False)
+        if self._process.stdin is not None and not self._process.stdin.closed:
             waiting.register(self._process.stdin, selectors.EVENT_WRITE, self._feed)
 
     def _take(self) -> bool:
@@ -251,6 +286,8 @@ class _Talk:
         assert self._process.stdin is not None
         try:
             self._left = self._left[os.write(self._process.stdin.fileno(), self._left[: 1 << 16]) :]
+        except BlockingIOError:
+            return True
         except BrokenPipeError:
             return False  # its exit code tells the rest
         return bool(self._left)

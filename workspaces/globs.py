@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Callable
 
 _MAGIC = re.compile(r"[*?\[{]")
 
@@ -60,12 +61,22 @@ def matches(pattern: str, path: str) -> bool:
 
     As in .gitignore: a pattern without a slash fits at any depth, and one that fits a folder covers all below it.
     """
-    wanted = pattern.strip("/")
-    if "/" not in wanted:
-        wanted = f"**/{wanted}"
-    regex = compiled(wanted, ignore_case=True)
+    regex = compiled(_at_any_depth(pattern), ignore_case=True)
     parts = path.split("/")
     return any(regex.match("/".join(parts[:count])) for count in range(1, len(parts) + 1))
+
+
+def _at_any_depth(pattern: str) -> str:
+    wanted = pattern.strip("/")
+    return wanted if "/" in wanted else f"**/{wanted}"
+
+
+@functools.lru_cache(maxsize=64)
+def covering(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """Return a quick test of many paths: whether one of the rules covers it, as `matches` says."""
+    rules = "|".join(_translate(_at_any_depth(pattern).removeprefix("./"), brackets=True) for pattern in patterns)
+    regex = re.compile(rf"(?:{rules})(?:/.*)?\Z", re.DOTALL | re.IGNORECASE)
+    return lambda path: regex.match(path) is not None
 
 
 def is_below(path: str, folder: str) -> bool:

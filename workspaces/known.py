@@ -1,15 +1,19 @@
 """What is remembered of a tree on disk between two looks at it, so that an unchanged file is not read again."""
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workspaces import rules
 from workspaces.git import Git
 from workspaces.models import Snapshot, Workspace
+from workspaces.nested import Draft, Nested, fitting
 from workspaces.store import Tree, TreeEntry, at, listing
+from workspaces.tally import Tally, Totals
 
 KNOWN_LIMIT = 16
 """Trees that are remembered."""
@@ -20,34 +24,74 @@ Stat = tuple[int, int, int, int, int]
 
 @dataclass
 class Known:
-    """What was last seen of a tree on disk: its entries as of one tree object, and the stats that still prove them."""
+    """What was last seen of a tree on disk: its entries as of one tree object, and the stats that still prove them.
+
+    Only who holds the tree's lock (Memory.locked) looks into it or changes it.
+    """
 
     tree: str
     entries: Tree
     baseline: Tree
-    stats: dict[bytes, Stat] = field(default_factory=dict)
+    baseline_tree: str = ""
+    stats: dict[bytes, dict[str, Stat]] = field(default_factory=dict)
+    """By folder (with a `/` at its end; the root's is empty) and name."""
     verdicts: dict[bytes, bool] = field(default_factory=dict)
     """Whether the baseline's rules ignore a path; a folder's ends in `/`."""
     folders: set[bytes] = field(init=False)
     """Folders that hold, or held, something of the entries or the baseline."""
+    baseline_rules: Tree = field(init=False)
+    """The `.gitignore` files of the baseline."""
     has_other_rules: bool = field(init=False)
     """Some `.gitignore` is not as it was in the baseline."""
+    tally: Tally = field(default_factory=Tally)
+    """What differs from the baseline, counted."""
+    _nested: Nested | None = field(default=None, init=False)
+    _asked: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.folders = _folders(self.entries) | _folders(self.baseline)
-        self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
+        self.baseline_rules = rules.of(self.baseline)
+        self.has_other_rules = rules.of(self.entries) != self.baseline_rules
 
-    def move(self, tree: str, changes: Mapping[bytes, TreeEntry | None]) -> None:
-        """Take in that the tree now is another one, by these changes."""
+    @property
+    def nested(self) -> Nested | None:
+        """The tree objects of its folders, or None where only git can change the tree (see nested.fitting)."""
+        if not self._asked:
+            self._nested, self._asked = fitting(self.entries, self.tree), True
+        return self._nested
+
+    def draft(self, changes: Mapping[bytes, TreeEntry | None]) -> Draft | None:
+        """Return the tree that would come of these changes, or None where only git can make it."""
+        nested = self.nested
+        return nested.draft(changes) if nested is not None else None
+
+    def note(self, path: bytes, stat: Stat | None) -> None:
+        """Note the stat that proves what is known of a file; None: nothing does."""
+        folder, slash, name = path.rpartition(b"/")
+        here = self.stats.setdefault(folder + slash, {})
+        if stat is None:
+            here.pop(os.fsdecode(name), None)
+        else:
+            here[os.fsdecode(name)] = stat
+
+    def move(
+        self, tree: str, changes: Mapping[bytes, TreeEntry | None], stats: Mapping[bytes, Stat] | None = None
+    ) -> None:
+        """Take in that the tree now is another one, by these changes; `stats` are those that prove the new entries."""
+        draft = self.draft(changes)
+        if self._nested is not None and draft is not None and draft.tree == tree:
+            self._nested.adopt(draft)
+        else:
+            self._nested, self._asked = None, False
         for path, new in changes.items():
+            self.note(path, (stats or {}).get(path))
             if new is None:
                 self.entries.pop(path, None)
-                self.stats.pop(path, None)
             else:
                 self.entries[path] = new
                 self.folders.update(parents(path))
         if any(path.endswith(rules.NAME) for path in changes):
-            self.has_other_rules = rules.of(self.entries) != rules.of(self.baseline)
+            self.has_other_rules = rules.of(self.entries) != self.baseline_rules
         self.tree = tree
 
 
@@ -57,6 +101,22 @@ class Memory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[Path, Known] = OrderedDict()
+        self._locks: dict[Path, tuple[threading.RLock, int]] = {}
+
+    @contextmanager
+    def locked(self, root: Path) -> Iterator[None]:
+        """Hold the tree's lock: of the threads of this process, one looks at a tree at a time."""
+        with self._lock:
+            lock, waiting = self._locks.get(root, (threading.RLock(), 0))
+            self._locks[root] = lock, waiting + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, waiting = self._locks.pop(root)
+                if waiting > 1:
+                    self._locks[root] = lock, waiting - 1
 
     def get(self, root: Path, tree: str) -> Known | None:
         with self._lock:
@@ -79,10 +139,17 @@ def known_of(workspace: Workspace, git: Git, before: Snapshot) -> Known:
     kept = memory.get(workspace.tree, before.tree)
     if kept is not None:
         return kept
-    baseline = listing(git, at(workspace, 0).tree)
-    known = Known(before.tree, listing(git, before.tree), baseline)
+    known = read_of(git, at(workspace, 0).tree, before.tree)
     memory.keep(workspace.tree, known)
     return known
+
+
+def read_of(git: Git, baseline: str, tree: str) -> Known:
+    """Return what the store says of a tree and its baseline: no stat, so the next look reads every file."""
+    entries = listing(git, baseline)
+    if tree == baseline:
+        return Known(tree, dict(entries), entries, baseline, tally=Tally({}, Totals(0, 0, 0), set()))
+    return Known(tree, listing(git, tree), entries, baseline)
 
 
 def parents(path: bytes) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """What an edit changed, as the rows of a diff for eyes: bounded, with true counts."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from workspaces import lines
@@ -18,24 +18,43 @@ Row = list[str | int | None]
 
 @dataclass(frozen=True)
 class Change:
-    """The rows, with three lines around each change; `cut` says that there are more of them."""
+    """The rows, with three lines around each change; `cut` says that there are more of them.
+
+    `first` and `last` are the lines, as the text is now, from the first to the last change; 0 in an empty text.
+    """
 
     rows: list[Row]
     additions: int
     deletions: int
     cut: bool
+    first: int
+    last: int
 
 
 def change(edit: Edit, limit: int = ROWS) -> Change:
     """Return what an edit did."""
+    return change_of(blocks(edit), limit)
+
+
+def change_of(blocks: Iterable["Block"], limit: int = ROWS) -> Change:
+    """Return what an edit did that touches these blocks of lines."""
     rows: list[Row] = []
     counts = {" ": 0, "+": 0, "-": 0}
-    for block in blocks(edit):
+    first = last = here = 0
+    for block in blocks:
+        here = max(here, block.new_line - 1)
         for row in _rows(block):
-            counts[str(row[0])] += 1
+            kind, now = str(row[0]), row[2]
+            counts[kind] += 1
+            here = now if isinstance(now, int) else here
+            if kind != " ":
+                last = max(last, here if kind == "+" else here + 1)
+                first = first or last
             if len(rows) < limit:
                 rows.append(row)
-    return Change(rows, counts["+"], counts["-"], sum(counts.values()) > limit)
+    if counts["-"] and last > here:  # what was deleted last had nothing below it
+        first, last = min(first, here), here
+    return Change(rows, counts["+"], counts["-"], sum(counts.values()) > limit, first, last)
 
 
 @dataclass(frozen=True)

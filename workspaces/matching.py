@@ -23,7 +23,7 @@ _CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
 
 
 class EditError(WorkspaceError):
-    """NO_MATCH, NOT_UNIQUE, NO_CHANGE."""
+    """NO_MATCH, NOT_UNIQUE, NO_CHANGE, RANGE, INVALID_INPUT."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def view_of(text: str, way: Way) -> View:
 def _tokens(text: str, width: int) -> Iterator[re.Match[str]]:
     if width:
         return re.finditer(r"\r\n|(?m:^)[ \t]*\t[ \t]*", text)
-    return re.finditer(r"\r\n", text) if "\r\n" in text else iter(())
+    return re.finditer(r"\r\n", text) if lines.has_crlf(text) else iter(())
 
 
 @dataclass(frozen=True)

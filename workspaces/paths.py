@@ -5,6 +5,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from workspaces import names
@@ -58,12 +59,18 @@ def resolve(root: Path, given: str) -> WorkspacePath:
     Raises PathError: INVALID_INPUT, OUTSIDE_WORKSPACE, PROTECTED_PATH.
     """
     _refuse_odd(given)
-    top = os.path.realpath(root)
+    top = _real(str(root))
     found = _walk(top, given, _below(top, str(root), given))
     if "\\x" in given and not os.path.lexists(found.real):
         found = _walk(top, given, _below(top, str(root), _raw(given)))
     _refuse_git(found.relative, given)
     return found
+
+
+@lru_cache(maxsize=1024)
+def _real(root: str) -> str:
+    """Return the real path of a tree, which lies where no agent can move it; it is asked for in every call."""
+    return os.path.realpath(root)
 
 
 def resolve_parent(root: Path, given: str) -> WorkspacePath:

@@ -1,11 +1,13 @@
 """What a touched file was at first, and putting a file of the tree back to it (the agent's own revert)."""
 
 import os
+import threading
+from functools import cached_property
 
-from workspaces import rules, scanning, store, trees
+from workspaces import rescue, rules, scanning, store, trees
 from workspaces.diffs import find_change, raw_changes
 from workspaces.git import Git
-from workspaces.known import known_of
+from workspaces.known import Known, known_of, memory
 from workspaces.models import Baseline, Snapshot, Workspace
 from workspaces.names import find, raw, shown
 from workspaces.paths import WorkspaceError
@@ -13,6 +15,8 @@ from workspaces.sandbox.identity import worker_uid
 
 NAMED = 5
 """Files that a refusal names."""
+NOTED_LIMIT = 100_000
+"""Baselines that are known without asking; past it a row is tried again, which changes nothing."""
 
 Wanted = dict[bytes, store.TreeEntry | None]
 
@@ -22,38 +26,97 @@ class PutBackError(WorkspaceError):
 
 
 def remember_baseline(workspace: Workspace, path: str) -> None:
-    """Note what the path is before a file tool touches it for the first time; one query when it was noted before.
+    """Note, at once, what the path is before a file tool touches it for the first time."""
+    baselines = Baselines(workspace)
+    baselines.remember(path)
+    baselines.save()
 
-    For what git knows that is the baseline's version. An ignored file's bytes are stored now: no snapshot has them.
+
+class Baselines:
+    """What touched files of one workspace were at first: the rows there are, and those that wait for `save`.
+
+    Threads may share it. What git knows has its version in the baseline's tree, what it doesn't was not there: such
+    rows wait for the commit of the call's result, and are made again from the notes of writes that a crash cut off.
+    An ignored file's bytes are stored at once, with their row: no snapshot has them.
     """
-    name = shown(raw(path))
-    if Baseline.objects.filter(workspace=workspace, path=name).exists():
-        return
-    git = store.ensure(workspace.repository)
-    found, ignored = store.entry(git, store.at(workspace, 0).tree, raw(path)), False
-    if found is None:
-        found = _ignored_file(workspace, git, raw(path))
-        ignored = found is not None
-    kinds = {None: Baseline.Kind.ABSENT, store.LINK: Baseline.Kind.LINK}
-    size = store.blob_sizes(git, [found.oid]).get(found.oid, 0) if found else 0
-    Baseline.objects.get_or_create(
-        workspace=workspace,
-        path=name,
-        defaults={
-            "kind": kinds.get(found.mode if found else None, Baseline.Kind.FILE),
-            "mode": found.mode if found else "",
-            "blob": found.oid if found else "",
-            "size": size,
-            "ignored": ignored,
-        },
-    )
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._lock = threading.Lock()
+        self._waiting: list[Baseline] = []
+        names = [shown(path) for path in rescue.begun(workspace.folder / "rescue")]
+        self._waiting += [self._of_tree(name) for name in names if name not in self._noted]
+        self._noted.update(names)
+
+    def remember(self, path: str) -> None:
+        """Note what the path is before a file tool touches it; costs nothing when it was noted before."""
+        name = shown(raw(path))
+        with self._lock:
+            if name in self._noted:
+                return
+            row = self._of_ignored(name) or self._of_tree(name)
+            if row.ignored:
+                _store([row])
+            else:
+                self._waiting.append(row)
+            self._noted.add(name)
+
+    def save(self) -> None:
+        """Write the rows that wait, within the caller's transaction: one query, or none."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        if waiting:
+            _store(waiting)
+
+    @cached_property
+    def _noted(self) -> set[str]:
+        rows = Baseline.objects.filter(workspace=self.workspace).order_by()
+        return set(rows.values_list("path", flat=True)[:NOTED_LIMIT])
+
+    def _of_ignored(self, name: str) -> Baseline | None:
+        path = raw(name)
+        if path in self._known.baseline:
+            return None
+        found = _ignored_file(self.workspace, self._git, self._known, path)
+        return self._row(name, found, ignored=True) if found else None
+
+    def _of_tree(self, name: str) -> Baseline:
+        return self._row(name, self._known.baseline.get(raw(name)), ignored=False)
+
+    def _row(self, name: str, found: store.TreeEntry | None, *, ignored: bool) -> Baseline:
+        row = Baseline(workspace=self.workspace, path=name, kind=Baseline.Kind.ABSENT, ignored=ignored)
+        if found is not None:
+            row.kind = Baseline.Kind.LINK if found.mode == store.LINK else Baseline.Kind.FILE
+            row.mode, row.blob, row.size = found.mode, found.oid, self._size(raw(name), found)
+        return row
+
+    @cached_property
+    def _git(self) -> Git:
+        return store.ensure(self.workspace.repository)
+
+    @cached_property
+    def _known(self) -> Known:
+        return known_of(self.workspace, self._git, store.latest(self.workspace))
+
+    def _size(self, path: bytes, entry: store.TreeEntry) -> int:
+        """Return the size of the baseline's version: as the file's stat says that still proves it, or asked of git."""
+        folder, slash, file = path.rpartition(b"/")
+        with memory.locked(self.workspace.tree):
+            stat = self._known.stats.get(folder + slash, {}).get(os.fsdecode(file))
+            if stat is not None and self._known.entries.get(path) == entry and entry.mode != store.LINK:
+                return stat[1]
+        return store.blob_sizes(self._git, [entry.oid]).get(entry.oid, 0)
 
 
-def _ignored_file(workspace: Workspace, git: Git, path: bytes) -> store.TreeEntry | None:
+def _store(rows: list[Baseline]) -> None:
+    """Insert rows; one that is there already stays."""
+    Baseline.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _ignored_file(workspace: Workspace, git: Git, known: Known, path: bytes) -> store.TreeEntry | None:
     """Store the file's bytes if it is there and the baseline's rules ignore it; other new files have no first bytes."""
     if not os.path.lexists(os.path.join(os.fsencode(workspace.tree), path)):
         return None
-    known = known_of(workspace, git, store.latest(workspace))
     ignoring = rules.of_baseline(workspace, git, known.baseline)
     if path not in ignoring.ignored([path]):
         return None
@@ -66,8 +129,29 @@ def put_back(workspace: Workspace, path: str, to: int = 0) -> list[str]:
     A renamed file goes by its new path: that is removed and the old one comes back. A link is replaced, not followed.
     Raises PutBackError.
     """
+    return carry_out(workspace, planned(workspace, path, to))
+
+
+def planned(workspace: Workspace, path: str, to: int = 0) -> Wanted:
+    """Return what putting the path back to snapshot `to` would write, by path; None is absence. Raises PutBackError."""
+    return _wanted(workspace, store.ensure(workspace.repository), path, to)
+
+
+def differing(workspace: Workspace, wanted: Wanted) -> Wanted:
+    """Return what of it is not so in the latest snapshot already; an ignored file, which is in none, stays."""
     git = store.ensure(workspace.repository)
-    wanted = _wanted(workspace, git, path, to)
+    now = store.listing(git, store.latest(workspace).tree, *wanted)
+    return {path: entry for path, entry in wanted.items() if now.get(path) != entry}
+
+
+def is_ignored(workspace: Workspace, path: str) -> bool:
+    """Return whether only a row of its own, and no snapshot, knows what the path was."""
+    return Baseline.objects.filter(workspace=workspace, path=path, ignored=True).exists()
+
+
+def carry_out(workspace: Workspace, wanted: Wanted) -> list[str]:
+    """Write what is wanted and return the paths written. Raises PutBackError where something would be lost."""
+    git = store.ensure(workspace.repository)
     for each, entry in wanted.items():
         _must_fit(workspace, git, each, entry)
     try:

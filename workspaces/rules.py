@@ -34,8 +34,8 @@ class Rules:
         self._git = Git(git.git_dir, work_tree=folder, env={"GIT_LITERAL_PATHSPECS": "0"})
 
     def ignored(self, paths: Collection[bytes]) -> set[bytes]:
-        """Return those of the paths that the rules ignore. A folder is told by a `/` at its end. One process."""
-        if not paths:
+        """Return those of the paths that the rules ignore. A folder's has a `/` at its end. One process at most."""
+        if not paths or not os.listdir(self._folder):
             return set()
         # check-ignore takes no literal pathspecs; a "./" in front keeps a name such as ":(top)x" from being magic.
         asked = {b"./" + path.removesuffix(b"/"): path for path in paths}

@@ -6,13 +6,16 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from workspaces import rules
+from workspaces.git import Git
 from workspaces.known import Known, Stat, parents
-from workspaces.names import shown
+from workspaces.models import Workspace
+from workspaces.names import raw, shown
+from workspaces.objects import Objects
 from workspaces.store import (
     EXECUTABLE,
     FILE,
@@ -23,8 +26,8 @@ from workspaces.store import (
     Tree,
     TreeEntry,
     blob_id,
+    build_tree,
     stand_in,
-    write_blob,
 )
 
 DEPTH_LIMIT = 200
@@ -41,6 +44,7 @@ RACY_NS = 20_000_000
 """A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
 PIECE = 1 << 20
+LEAST_PIECE = 4096
 
 _GONE = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG}
@@ -68,18 +72,47 @@ def folder(root: Path, path: bytes = b"") -> Iterator[int]:
         os.close(handle)
 
 
-class Scan:
-    """One look at a tree. `changes` are against `known.entries`; `skipped` names what can't be stored, and why."""
+@contextmanager
+def looking(
+    workspace: Workspace, git: Git, known: Known, paths: Sequence[str] | None, *, trusting: bool = False
+) -> Iterator["Scan"]:
+    """Look at these paths of the workspace's tree (None: at everything), and take away what was not flushed after.
 
-    def __init__(self, root: Path, known: Known, ignoring: rules.Rules, store: Path, *, trusting: bool = False) -> None:
+    For who holds the tree's lock.
+    """
+    ignoring = rules.of_baseline(workspace, git, known.baseline)
+    scan = Scan(workspace.tree, known, ignoring, Objects(workspace.repository.store), trusting=trusting)
+    try:
+        if paths is None:
+            scan.whole()
+        else:
+            scan.some([raw(path) for path in paths])
+        yield scan
+    finally:
+        scan.objects.discard()
+
+
+class Scan:
+    """One look at a tree. `changes` are against `known.entries`; `skipped` names what can't be stored, and why.
+
+    `stats` prove the entries in `changes`, once those are known; `large` are the paths stored as stand-ins. What must
+    be stored goes into `objects`, which are the caller's to flush or to discard.
+    """
+
+    def __init__(
+        self, root: Path, known: Known, ignoring: rules.Rules, objects: Objects, *, trusting: bool = False
+    ) -> None:
         self.root = root
         self.known = known
+        self.objects = objects
         self.changes: dict[bytes, TreeEntry | None] = {}
         self.skipped: dict[bytes, str] = {}
+        self.stats: dict[bytes, Stat] = {}
+        self.large: set[bytes] = set()
         self._rules = ignoring
-        self._store = store
         self._trusting = trusting
         self._seen: set[bytes] = set()
+        self._matched: dict[bytes, list[str]] = {}
         self._unread: list[bytes] = []
         self._pending: list[bytes] = []
         self._walked_ahead: set[bytes] = set()
@@ -90,7 +123,9 @@ class Scan:
         with folder(self.root) as handle:
             self._walk(handle, b"", 0)
         self._settle()
-        self._note_gone(self.known.entries)
+        entries = self.known.entries
+        if sum(map(len, self._matched.values())) + sum(path in entries for path in self._seen) != len(entries):
+            self._note_gone(entries)
 
     def some(self, paths: list[bytes]) -> None:
         """Look at these paths only, and at what they must have displaced."""
@@ -102,40 +137,60 @@ class Scan:
             if path in self.known.folders:
                 touched |= {known for known in entries if known.startswith(path + b"/")}
         self._settle()
-        for path in touched - self._seen:
+        for path in touched - self._all_seen():
             self._look_at(path)
         self._settle()
         self._note_gone({path: entries[path] for path in touched if path in entries})
+
+    def tree(self, git: Git) -> str:
+        """Add the tree with the changes in it to `objects`, and return its id."""
+        draft = self.known.draft(self.changes)
+        if draft is None:
+            self.objects.flush()  # git wants to see the blobs
+            return build_tree(git, self.known.tree, self.changes)
+        for data in draft.objects:
+            self.objects.add("tree", data)
+        return draft.tree
+
+    def _all_seen(self) -> set[bytes]:
+        return self._seen.union(prefix + os.fsencode(name) for prefix, names in self._matched.items() for name in names)
 
     # --- the walk --------------------------------------------------------------------------------
 
     def _walk(self, handle: int, prefix: bytes, depth: int, *, ahead: bool = False) -> bool:
         """Look at what is in a folder and below. Return False where a walk ahead was cut short."""
-        entries, stats, seen = self.known.entries, self.known.stats, self._seen
-        complete = True
+        stats, complete = self.known.stats.get(prefix, {}), True
+        matched: list[str] = []
+        self._matched[prefix] = matched
         with os.scandir(handle) as found:
             for item in found:  # the hot loop: nothing is called that can be written here
-                if ahead and len(self._pending) > AHEAD:
-                    return False
-                name = item.name
-                path = prefix + name.encode("utf-8", "surrogateescape")
-                if (name[0] in ".gG" or not name.isascii()) and _unfit(name):
-                    self._skip_name(path)
-                elif item.is_dir(follow_symlinks=False):
-                    complete = self._enter(handle, path, depth, ahead=ahead) and complete
-                elif path not in entries:
-                    self._ask(path, handle)
-                else:
+                sign = stats.get(item.name)
+                if sign is not None:
                     try:
                         now = item.stat(follow_symlinks=False)
                     except OSError:
                         continue  # gone
-                    sign = (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino)
-                    if stats.get(path) == sign:
-                        seen.add(path)
-                    else:
-                        self._look(handle, path)
+                    if sign == (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino):
+                        matched.append(item.name)
+                        continue
+                elif ahead and len(self._pending) > AHEAD:
+                    return False
+                complete = self._meet(handle, prefix, item, depth, ahead=ahead) and complete
         return complete
+
+    def _meet(self, handle: int, prefix: bytes, item: "os.DirEntry[str]", depth: int, *, ahead: bool) -> bool:
+        """Look at what no stat proves to be as it was."""
+        name = item.name
+        path = prefix + os.fsencode(name)
+        if (name[0] in ".gG" or not name.isascii()) and _unfit(name):
+            self._skip_name(path)
+        elif item.is_dir(follow_symlinks=False):
+            return self._enter(handle, path, depth, ahead=ahead)
+        elif path in self.known.entries:
+            self._look(handle, path)
+        else:
+            self._ask(path, handle)
+        return True
 
     def _enter(self, parent: int, path: bytes, depth: int, *, ahead: bool = False) -> bool:
         """Walk a folder, if the baseline's rules don't ignore it.
@@ -182,7 +237,7 @@ class Scan:
         verdict = False if path in self.known.baseline else self.known.verdicts.get(path)
         if verdict is None:
             self._pending.append(path)
-            if len(self._pending) + len(self._seen) > ENTRY_LIMIT:
+            if len(self._pending) + len(self.changes) + len(self.known.entries) > ENTRY_LIMIT:
                 raise StoreError(
                     f"The workspace has more than {ENTRY_LIMIT:,} files that git would not ignore; near {shown(path)}."
                 )
@@ -221,9 +276,9 @@ class Scan:
             _must_be_gone(error)
 
     def _note_gone(self, entries: Tree) -> None:
-        kept = tuple(path + b"/" for path in self._unread)
+        kept, seen = tuple(path + b"/" for path in self._unread), self._all_seen()
         for path in entries:
-            if path not in self._seen and path not in self._unread and not path.startswith(kept):
+            if path not in seen and path not in self._unread and not path.startswith(kept):
                 self.changes[path] = None
 
     def _skip_name(self, path: bytes) -> None:
@@ -255,15 +310,14 @@ class Scan:
         if entry is None:
             return
         self._seen.add(path)
-        self._remember(path, _sign(found), _sign(after), started)
-        if entry != self.known.entries.get(path):
-            self.changes[path] = entry
-
-    def _remember(self, path: bytes, before: Stat, after: Stat, started: int) -> None:
-        if before == after and (self._trusting or after[3] < started - RACY_NS):
-            self.known.stats[path] = after
+        before, now = _sign(found), _sign(after)
+        proves = before == now and (self._trusting or now[3] < started - RACY_NS)
+        if entry == self.known.entries.get(path):
+            self.known.note(path, now if proves else None)
         else:
-            self.known.stats.pop(path, None)
+            self.changes[path] = entry
+            if proves:
+                self.stats[path] = now
 
     def _link(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
         if name.lower().startswith((b".gitmodules", b"gitmod~")):
@@ -295,7 +349,7 @@ class Scan:
         self._stored += len(data)
         if self._stored > STORE_LIMIT:
             raise StoreError(f"One call changed more than {STORE_LIMIT:,} bytes; at {shown(path)} it is too much.")
-        return write_blob(self._store, data)
+        return self.objects.add("blob", data)
 
     def _keep_large(self, handle: int, size: int, path: bytes) -> str:
         git_hash, plain_hash = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False), hashlib.sha256()
@@ -306,6 +360,7 @@ class Scan:
         known = self.known.entries.get(path)
         if known is not None and known.oid == git_hash.hexdigest():
             return known.oid
+        self.large.add(path)
         return self._keep(stand_in(size, plain_hash.hexdigest()), path)
 
 
@@ -318,7 +373,7 @@ def _must_be_gone(error: OSError) -> None:
 def _read(handle: int, size: int) -> bytes | None:
     """Return the file's bytes, or None when it grew past what is stored while it was read."""
     data = bytearray()
-    while piece := os.read(handle, max(PIECE, size - len(data) + 1)):
+    while piece := os.read(handle, max(LEAST_PIECE, size - len(data) + 1)):
         data += piece
         if len(data) > STORED_LIMIT:
             return None
@@ -341,6 +396,10 @@ def _unfit(name: str) -> bool:
 
 def on_disk(root: Path, path: bytes, ignoring: rules.Rules, store: Path) -> TreeEntry | None:
     """Store what is at the path now, ignored or not, and return it; None for nothing, a folder or a device."""
-    scan = Scan(root, Known("", {}, {path: TreeEntry(FILE, "")}), ignoring, store)
-    scan.some([path])
+    scan = Scan(root, Known("", {}, {path: TreeEntry(FILE, "")}), ignoring, Objects(store))
+    try:
+        scan.some([path])
+        scan.objects.flush()
+    finally:
+        scan.objects.discard()
     return scan.changes.get(path)

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workspaces import ripgrep
+from workspaces import listing, ripgrep
 
 _BEGIN, _MATCH, _CONTEXT = (f'{{"type":"{kind}"'.encode() for kind in ("begin", "match", "context"))
-FILE_BYTES = "50M"
-"""Larger files are not searched."""
+_PLAIN_PATH = b'{"type":"begin","data":{"path":{"text":"'
+KEPT_BYTES = 4096
+"""A longer message of ripgrep is not kept as it is, only the part of it that is shown."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a file. `start`: where in the text the first match begins; None for a line of context."""
+    """One line of a file. `start`: where in the line the first match begins, in bytes; None for a line of context."""
 
     number: int
     text: str
@@ -27,16 +28,16 @@ class Line:
 
 @dataclass
 class Hits:
-    """What one file holds: the number of matching lines, and ripgrep's messages of them as far as they were kept."""
+    """What one file holds: the number of matching lines, and what ripgrep says of them as far as it was kept."""
 
     path: str
     count: int = 0
-    messages: list[bytes] = field(default_factory=list)
+    messages: list["bytes | list[Line]"] = field(default_factory=list)
 
     def lines(self, line_chars: int) -> Iterator[Line]:
         """Yield the lines, read from the messages only now: of most files nobody asks for them."""
         for message in self.messages:
-            yield from _lines(message, line_chars)
+            yield from _lines(message, line_chars) if isinstance(message, bytes) else message
 
 
 @dataclass(frozen=True)
@@ -50,49 +51,79 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """What to look for. `keep` is how many matching lines are wanted back, in the order of paths."""
+    """What to look for. `keep` is how many matching lines, or files, are wanted back, in the order of paths."""
 
     pattern: str
     options: Sequence[str]
     keep: int
-    wanted: Callable[[str], bool]
+    line_chars: int
+    wanted: Callable[[str], bool] | None = None
+    """Tells which files count; None: all."""
+    is_file: bool = False
+    """Whether the path is one file, which no rule leaves out."""
+
+    def arguments(self, *how: str) -> list[str]:
+        return [*how, *self.options, f"--regexp={self.pattern}"]
+
+    def takes(self, path: str) -> bool:
+        return self.wanted is None or self.wanted(path)
 
 
-def content(root: Path, relative: str, search: Search, cancelled: threading.Event) -> Found:
+Look = Callable[[Path, str, Search, threading.Event, bool], Found]
+
+
+def look(how: Look, root: Path, relative: str, search: Search, cancelled: threading.Event) -> Found:
+    """Return what `content`, `counts` or `files` find at a path, ignored files too where the path is itself ignored."""
+    if search.is_file or ripgrep.names_left_out(relative):
+        return how(root, relative, search, cancelled, True)
+    found = how(root, relative, search, cancelled, False)
+    if not found.total_files and listing.all_ignored(root, relative, cancelled):
+        return how(root, relative, search, cancelled, True)
+    return found
+
+
+def content(root: Path, relative: str, search: Search, cancelled: threading.Event, ignored: bool) -> Found:
     """Return matching lines with their context. Raises ripgrep.RipgrepError."""
     collected = _Collected(search.keep)
-    arguments = ["--json", f"--max-filesize={FILE_BYTES}", *search.options, f"--regexp={search.pattern}"]
-    for hits in _by_file(ripgrep.run(arguments, root, relative, separator=b"\n", cancelled=cancelled), search):
+    arguments = search.arguments("--json")
+    batches = ripgrep.batches(arguments, root, relative, separator=b"\n", cancelled=cancelled, ignored=ignored)
+    for hits in _by_file(batches, search):
         collected.add(hits)
     return collected.found()
 
 
-def counts(root: Path, relative: str, search: Search, cancelled: threading.Event) -> Found:
+def counts(root: Path, relative: str, search: Search, cancelled: threading.Event, ignored: bool) -> Found:
     """Return the files that match, each with its number of matching lines."""
     collected = _Collected(search.keep)
-    arguments = [
-        "--count",
-        "--null",
-        "--with-filename",
-        f"--max-filesize={FILE_BYTES}",
-        *search.options,
-        f"--regexp={search.pattern}",
-    ]
     name = b""
-    for piece in ripgrep.run(arguments, root, relative, separator=b"\0", cancelled=cancelled):
+    arguments = search.arguments("--count", "--null", "--with-filename")
+    for piece in ripgrep.run(arguments, root, relative, separator=b"\0", cancelled=cancelled, ignored=ignored):
         count, _, following = piece.partition(b"\n")
         if name and count.rstrip(b"\r").isdigit():  # --crlf ends the lines of the answer so, too
-            _add_count(collected, name, int(count), search)
+            _add_file(collected, name, int(count), search)
             name = following
         else:
             name = piece
     return collected.found()
 
 
-def _add_count(collected: "_Collected", name: bytes, count: int, search: Search) -> None:
-    path = os.fsdecode(name.removeprefix(b"./"))
-    if search.wanted(path):
+def files(root: Path, relative: str, search: Search, cancelled: threading.Event, ignored: bool) -> Found:
+    """Return the files that match; each is read up to its first match only, so no lines are counted."""
+    collected = _Collected(search.keep)
+    arguments = search.arguments("--files-with-matches", "--null")
+    for name in ripgrep.run(arguments, root, relative, separator=b"\0", cancelled=cancelled, ignored=ignored):
+        _add_file(collected, name, 0, search)
+    return collected.found()
+
+
+def _add_file(collected: "_Collected", name: bytes, count: int, search: Search) -> None:
+    path = _path(name)
+    if not ripgrep.is_vcs(path) and search.takes(path):
         collected.add(Hits(path, count))
+
+
+def _path(name: bytes) -> str:
+    return os.fsdecode(name.removeprefix(b"./"))
 
 
 class _Collected:
@@ -102,13 +133,14 @@ class _Collected:
         self._keep = keep
         self._files: list[Hits] = []
         self._kept = self._total_lines = self._total_files = 0
+        self._drop_above = 4 * keep + 2000
 
     def add(self, hits: Hits) -> None:
         self._files.append(hits)
         self._kept += 1 + len(hits.messages)
         self._total_lines += hits.count
         self._total_files += 1
-        if self._kept > 4 * self._keep + 2000:
+        if self._kept > self._drop_above:
             self._drop()
 
     def _drop(self) -> None:
@@ -116,10 +148,11 @@ class _Collected:
         self._files.sort(key=lambda hits: hits.path)
         kept = needed = 0
         while kept < self._keep and needed < len(self._files):
-            kept += max(1, self._files[needed].count)
+            kept += max(1, self._files[needed].count if self._files[needed].messages else 1)
             needed += 1
         self._files = self._files[:needed]
         self._kept = sum(1 + len(hits.messages) for hits in self._files)
+        self._drop_above = max(self._drop_above, 2 * self._kept)
 
     def found(self) -> Found:
         self._files.sort(key=lambda hits: hits.path)
@@ -129,25 +162,37 @@ class _Collected:
 # --- ripgrep's JSON lines -------------------------------------------------------------------------
 
 
-def _by_file(pieces: Iterator[bytes], search: Search) -> Iterator[Hits]:
+def _by_file(batches: Iterator[list[bytes]], search: Search) -> Iterator[Hits]:
     """Yield what each file holds. Messages of a file follow each other; those past what is wanted are only counted."""
     hits: Hits | None = None
     several = "--multiline" in search.options
-    for piece in pieces:
-        if piece.startswith(_MATCH):
-            if hits is not None:
+    for pieces in batches:
+        for piece in pieces:
+            if piece.startswith(_BEGIN):
+                path = _path_of(piece)
+                hits = Hits(path) if not ripgrep.is_vcs(path) and search.takes(path) else None
+            elif hits is None:
+                continue
+            elif piece.startswith(_MATCH):
                 hits.count += sum(1 for _ in _lines(piece, 1)) if several else 1
+                if hits.count <= search.keep or not hits.messages:
+                    hits.messages.append(_kept(piece, search))
+            elif piece.startswith(_CONTEXT):
                 if hits.count <= search.keep:
-                    hits.messages.append(piece)
-        elif piece.startswith(_CONTEXT):
-            if hits is not None and hits.count <= search.keep:
-                hits.messages.append(piece)
-        elif piece.startswith(_BEGIN):
-            path = os.fsdecode(_bytes(json.loads(piece)["data"]["path"]).removeprefix(b"./"))
-            hits = Hits(path) if search.wanted(path) else None
-        elif hits is not None and hits.count:
-            yield hits
-            hits = None
+                    hits.messages.append(_kept(piece, search))
+            elif hits.count:
+                yield hits
+                hits = None
+
+
+def _path_of(message: bytes) -> str:
+    if message.startswith(_PLAIN_PATH) and b"\\" not in message:
+        return _path(message[len(_PLAIN_PATH) : message.rfind(b'"')])
+    return _path(_bytes(json.loads(message)["data"]["path"]))
+
+
+def _kept(message: bytes, search: Search) -> bytes | list[Line]:
+    return message if len(message) <= KEPT_BYTES else list(_lines(message, search.line_chars))
 
 
 def _bytes(value: dict[str, str]) -> bytes:
@@ -159,7 +204,7 @@ def _lines(message: bytes, line_chars: int) -> Iterator[Line]:
     try:
         event: dict[str, Any] = json.loads(message)
     except ValueError:
-        yield Line(0, "(a line too long to show)", 0)
+        yield Line(0, "(a match in a line too long to show)", 0)
         return
     data = event["data"]
     matched = event["type"] == "match"

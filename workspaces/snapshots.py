@@ -3,12 +3,13 @@
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.db import transaction
 
-from workspaces import agent_git, rules, scanning, store, trees
+from workspaces import agent_git, objects, rules, scanning, store, trees
 from workspaces.agent_git import AGENT_OBJECTS
 from workspaces.contents import Blob, Entry, entries, read
 from workspaces.diffs import (
@@ -18,21 +19,22 @@ from workspaces.diffs import (
     FileDiff,
     Hunk,
     Line,
+    RawChange,
     changes,
     file_diff,
     listed,
     patch,
-    raw_changes,
 )
 from workspaces.git import Git
-from workspaces.known import Known, known_of, memory
+from workspaces.known import Known, known_of, memory, read_of
 from workspaces.models import Snapshot, Workspace
-from workspaces.names import raw, shown
+from workspaces.names import shown
 from workspaces.publishing import commit_branch, fetch_commands, push
 from workspaces.putting_back import PutBackError, put_back, remember_baseline
 from workspaces.reverting import Reverted, RevertError, revert
 from workspaces.sandbox.identity import worker_uid
 from workspaces.store import StoreError, pack
+from workspaces.tally import Tally, Totals, counting
 from workspaces.trees import TreeError
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "RevertError",
     "Reverted",
     "StoreError",
+    "Totals",
     "TreeError",
     "align",
     "changes",
@@ -64,6 +67,7 @@ __all__ = [
     "remember_baseline",
     "revert",
     "take",
+    "totals",
 ]
 
 AGE_NS = 10_000_000_000
@@ -115,10 +119,12 @@ def align(workspace: Workspace) -> list[str]:
     before = store.at(workspace, workspace.tree_snapshot)
     old, new = store.listing(git, before.tree), store.listing(git, latest.tree)
     wanted = {path: new.get(path) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
-    written = trees.put(git, workspace.tree, wanted, worker_uid(workspace.pk))
-    known = memory.get(workspace.tree, before.tree)
-    if known is not None:
-        known.move(latest.tree, wanted)
+    with memory.locked(workspace.tree):
+        written = trees.put(git, workspace.tree, wanted, worker_uid(workspace.pk))
+        known = memory.get(workspace.tree, before.tree)
+        if known is not None:
+            known.move(latest.tree, wanted)
+            known.tally = Tally()
     _in_line(workspace, latest.number)
     return [shown(path) for path in written]
 
@@ -152,26 +158,23 @@ def _in_line(workspace: Workspace, number: int) -> None:
 def take(workspace: Workspace, *, call_id: str, step: int, paths: Sequence[str] | None) -> Snapshot | None:
     """Store what changed in the tree as the next snapshot and return it; None when nothing did.
 
-    `paths` are those that the call touched; None looks at everything. May run inside a transaction.
+    `paths` are those that the call touched; None looks at everything. May run inside a transaction. Two processes: one
+    moves the ref, one counts lines. What the row names is durable before the row is.
     Raises StoreError when the tree can't be kept (too many files, too many bytes) or somebody else took one meanwhile.
     """
     git = store.ensure(workspace.repository)
-    before = store.latest(workspace)
-    known = known_of(workspace, git, before)
-    scan = scanning.Scan(
-        workspace.tree, known, rules.of_baseline(workspace, git, known.baseline), workspace.repository.store
-    )
-    if paths is None:
-        scan.whole()
-    else:
-        scan.some([raw(path) for path in paths])
-    if not scan.changes:
-        return None
-    tree = store.build_tree(git, before.tree, scan.changes)
-    known.move(tree, scan.changes)
-    snapshot = _add(workspace, git, before, known, scan, call_id, step)
-    _in_line(workspace, snapshot.number)
-    return snapshot
+    with memory.locked(workspace.tree):
+        before = store.latest(workspace)
+        known = known_of(workspace, git, before)
+        with scanning.looking(workspace, git, known, paths) as scan:
+            if not scan.changes:
+                return None
+            tree = scan.tree(git)
+            text = f"Snapshot {before.number + 1} of run {workspace.pk}"
+            commit = scan.objects.add("commit", objects.commit_data(tree, before.commit, text))
+            scan.objects.flush(ref_follows=True)
+            known.move(tree, scan.changes, scan.stats)
+            return _add(workspace, git, before, known, scan, commit, call_id, step)
 
 
 def _add(
@@ -180,17 +183,17 @@ def _add(
     before: Snapshot,
     known: Known,
     scan: scanning.Scan,
+    commit: str,
     call_id: str,
     step: int,
 ) -> Snapshot:
     hidden = _hidden(git, known)
-    number = before.number + 1
-    with transaction.atomic():
-        commit = store.chain(workspace, git, before, known.tree, f"Snapshot {number} of run {workspace.pk}")
-        files = raw_changes(git, before.tree, known.tree)
-        return Snapshot.objects.create(
+    with _tallying(git, known, before.tree, scan) as tallied, transaction.atomic():
+        store.move_ref(workspace, git, before, commit)
+        files = tallied()
+        snapshot = Snapshot.objects.create(
             workspace=workspace,
-            number=number,
+            number=before.number + 1,
             tree=known.tree,
             commit=commit,
             call_id=call_id,
@@ -200,6 +203,29 @@ def _add(
             hidden=[shown(path) for path in hidden[:LISTED]],
             skipped=[{"path": shown(path), "why": why} for path, why in sorted(scan.skipped.items())[:LISTED]],
         )
+        _in_line(workspace, snapshot.number)
+    return snapshot
+
+
+@contextmanager
+def _tallying(git: Git, known: Known, old: str, scan: scanning.Scan) -> Iterator[Callable[[], list[RawChange]]]:
+    """Count lines while the block goes on, which then asks for what differs from the `old` tree.
+
+    What differs from the baseline is counted by the same process, for the changed paths alone where that is enough.
+    """
+    tally, changes = known.tally, scan.changes
+    tally.note_large(changes, scan.large)
+    only = changes if tally.would_stay_apart(changes, known.baseline) else None
+    pairs = dict.fromkeys([(old, known.tree), (known.baseline_tree, known.tree)])
+    with counting(git, list(pairs), only) as counted:
+
+        def tallied() -> list[RawChange]:
+            found = counted.results()
+            tally.find_large(git, found[-1])
+            tally.take_in(found[-1], changes if counted.narrow else None)
+            return found[0]
+
+        yield tallied
 
 
 def _hidden(git: Git, known: Known) -> list[bytes]:
@@ -209,16 +235,17 @@ def _hidden(git: Git, known: Known) -> list[bytes]:
     return rules.hidden(git, known.entries, (path for path in known.entries if path not in known.baseline))
 
 
+def totals(workspace: Workspace, snapshot: Snapshot) -> Totals:
+    """Return how much a snapshot differs from the baseline; no process for the one just taken, else up to four."""
+    known = memory.get(workspace.tree, snapshot.tree)
+    if known is not None and known.tally.totals is not None:
+        return known.tally.totals
+    found = changes(workspace, 0, snapshot.number)
+    return Totals(found.file_count, found.additions, found.deletions)
+
+
 def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:
     """Note the stats of a tree just laid out, so that the first full scan needs not read every file."""
-    entries = store.listing(git, latest.tree)
-    known = Known(latest.tree, entries, store.listing(git, baseline.tree))
-    scan = scanning.Scan(
-        workspace.tree,
-        known,
-        rules.of_baseline(workspace, git, known.baseline),
-        workspace.repository.store,
-        trusting=True,
-    )
-    scan.whole()
-    memory.keep(workspace.tree, known)
+    known = read_of(git, baseline.tree, latest.tree)
+    with memory.locked(workspace.tree), scanning.looking(workspace, git, known, None, trusting=True):
+        memory.keep(workspace.tree, known)

@@ -1,16 +1,15 @@
 """The run store: objects, trees and the chain of snapshots of each run, in one bare repository that no agent sees."""
 
-import hashlib
 import os
 import re
 import shutil
 import tempfile
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from workspaces import objects
 from workspaces.git import Git, GitError, make_bare
 from workspaces.models import Repository, Snapshot, Workspace
 
@@ -48,6 +47,8 @@ def ensure(repository: Repository) -> Git:
     if not alternates.exists():
         make_bare(folder)
         folder.chmod(0o700)
+        for number in range(256):  # where objects go; made now, so that no snapshot has to
+            (folder / "objects" / f"{number:02x}").mkdir(exist_ok=True)
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_text("../../mirror.git/objects\n")
     return Git(folder)
@@ -82,31 +83,12 @@ def at(workspace: Workspace, number: int | None) -> Snapshot:
 
 def blob_id(size: int, pieces: Iterable[bytes]) -> str:
     """Return the id that git gives to these bytes."""
-    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    for piece in pieces:
-        digest.update(piece)
-    return digest.hexdigest()
+    return objects.object_id("blob", size, pieces)
 
 
 def write_blob(folder: Path, data: bytes) -> str:
-    """Store the bytes as a loose object of the repository at `folder`, as they are, and return its id.
-
-    Written here and not by `git hash-object`, which would open the file by its name once more and follow a link that
-    an agent put there in the meantime. The format is that of git's documentation (gitformat-loose, Pro Git 10.2).
-    """
-    oid = blob_id(len(data), (data,))
-    path = folder / "objects" / oid[:2] / oid[2:]
-    if path.exists():
-        return oid
-    path.parent.mkdir(exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix="tmp_obj_", dir=path.parent)
-    with open(handle, "wb") as file:
-        file.write(zlib.compress(b"blob %d\0" % len(data) + data, 1))
-        os.fchmod(file.fileno(), 0o444)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    return oid
+    """Store the bytes, as they are, durably in the repository at `folder`, and return the blob's id."""
+    return objects.write(folder, "blob", data)
 
 
 def read_blob(git: Git, oid: str, limit_bytes: int = STORED_LIMIT * 4) -> bytes:
@@ -230,23 +212,30 @@ def begin(workspace: Workspace, git: Git) -> Snapshot:
 
 
 def chain(workspace: Workspace, git: Git, before: Snapshot, tree: str, message: str) -> str:
-    """Commit the tree on top of a snapshot, move the run's ref to it and return the commit.
+    """Commit the tree on top of a snapshot, move the run's ref to it and return the commit. Raises StoreError."""
+    commit = objects.write(workspace.repository.store, "commit", objects.commit_data(tree, before.commit, message))
+    move_ref(workspace, git, before, commit)
+    return commit
+
+
+def move_ref(workspace: Workspace, git: Git, before: Snapshot, commit: str) -> None:
+    """Move the run's ref from a snapshot's commit to a new one, which is durable already.
 
     Raises StoreError when somebody else made a snapshot in the meantime. A commit that the ref names and no row knows
-    is what a broken-off transaction left behind; it is passed over.
+    is what a broken-off transaction left behind, an older snapshot's what a crash of the machine did; both are passed
+    over.
     """
-    commit = git.text("commit-tree", tree, "-p", before.commit, "-m", message)
     ref = run_ref(workspace)
     try:
         git.run("update-ref", ref, commit, before.commit)
     except GitError:
         current = git.text("rev-parse", "--verify", "--quiet", ref, ok=(0, 1))
-        if current and Snapshot.objects.filter(workspace=workspace, commit=current).exclude(pk=before.pk).exists():
+        later = Snapshot.objects.filter(workspace=workspace, commit=current, number__gt=before.number)
+        if current and later.exists():
             raise StoreError(
                 f"Another snapshot of run {workspace.pk} was made in the meantime; look at the latest and try again."
             ) from None
         git.run("update-ref", ref, commit, current or "0" * 40)
-    return commit
 
 
 def unlock(workspace: Workspace) -> None:
@@ -260,6 +249,7 @@ def pack(repository: Repository) -> None:
     if not repository.store.exists():
         return
     Git(repository.store).run("repack", "-a", "-d", "-l", "-k", "-q", timeout_s=600)
+    objects.sweep(repository.store, LEFT_S)
     for left in repository.store.glob("*-????????"):  # scratch folders of a server that was killed
         if left.name.startswith(("index-", "rules-")) and time.time() - left.stat().st_mtime > LEFT_S:
             shutil.rmtree(left, ignore_errors=True)

@@ -18,15 +18,20 @@ _ESCAPES = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_MOVES = re.compile(r"[\r\b\x1b]")
 _PIECES = re.compile(rf"(?P<escape>{_ESCAPES.pattern})|(?P<move>[\r\b])|(?P<text>[^\r\b\x1b]+)")
 
 
 def plain(text: str) -> str:
     r"""Return the text without escape sequences; what was overwritten after a `\r` or `\b` is gone."""
-    if not _MOVES.search(text):
+    if not _moves(text):
         return text
-    return "\n".join(_plain_line(line) if _MOVES.search(line) else line for line in text.split("\n"))
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(_plain_line(line) if _moves(line) else line for line in lines)
+
+
+def _moves(text: str) -> bool:
+    """Return whether anything in the text is more than a character in the next cell (three looks beat one regex)."""
+    return "\x1b" in text or "\r" in text or "\b" in text
 
 
 def _plain_line(line: str) -> str:
@@ -37,11 +42,13 @@ def _plain_line(line: str) -> str:
 
 def has_colours(text: str) -> bool:
     """Return whether the text sets any."""
-    return _SGR.search(text) is not None
+    return "\x1b" in text and _SGR.search(text) is not None
 
 
 def coloured(text: str) -> str:
     """Return the same with its colours: of all escapes only SGR is left, reset after each stretch of a colour."""
+    if not _moves(text):
+        return text
     stretches = (f"{style.escape}{part}{sgr.RESET}" if style.codes else part for part, style in runs(text))
     return "".join(stretches)
 
@@ -57,7 +64,7 @@ def _runs(text: str) -> Iterator[tuple[str, Style]]:
     for number, line in enumerate(text.split("\n")):
         if number:
             yield "\n", style
-        if not _MOVES.search(line):
+        if not _moves(line):
             yield line, style
             continue
         row = _Row(line, style)

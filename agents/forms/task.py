@@ -109,7 +109,21 @@ class TaskForm(Form):
         item_length=RULE_LENGTH,
         rows=3,
         label="Blocked commands",
-        help_text="One rule a line, as in run_command(npm publish *)",
+        help_text="One rule a line, as in npm publish *; the name of a tool denies it",
+    )
+    hidden = Lines(
+        most=RULES,
+        item_length=RULE_LENGTH,
+        rows=3,
+        label="Hidden paths",
+        help_text="One glob a line, as in secrets/**. No agent sees what is there",
+    )
+    secrets_allowed = Lines(
+        most=RULES,
+        item_length=RULE_LENGTH,
+        rows=3,
+        label="Paths that may hold secrets",
+        help_text="One glob a line, as in tests/fixtures/**. Elsewhere no agent writes a key or token",
     )
     once = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 

@@ -1,13 +1,17 @@
 """A task: what a person asks for."""
 
-from typing import Final
+import re
+from typing import Annotated, Final
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.text import slugify
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
+from agents import blocklist
+from workspaces import globs
 from workspaces.models import Repository
 
 SCRIPTED: Final = "scripted"
@@ -27,22 +31,66 @@ class Budgets(BaseModel):
     lines: int = Field(5000, ge=1, le=1_000_000)
 
 
+STORED: Final = {"stored": True}
+"""Said of a policy from the database: its rules were read when it was made, and a later version may read others."""
+
+
+def _rule(text: str, info: ValidationInfo) -> str:
+    """Refuse a rule of the blocklist that can't be read, where it was typed."""
+    if info.context != STORED:
+        try:
+            blocklist.read_rule(text)
+        except blocklist.BadRule as error:
+            raise PydanticCustomError("bad_rule", "{reason}", {"reason": str(error)}) from error
+    return text
+
+
+def _glob(text: str, info: ValidationInfo) -> str:
+    """Refuse a glob that fits nothing, or that can't be read."""
+    if info.context != STORED and (reason := _glob_fault(text)):
+        raise PydanticCustomError("bad_glob", "{reason}", {"reason": reason})
+    return text
+
+
+def _glob_fault(text: str) -> str:
+    shown = "".join(character if character.isprintable() else "?" for character in text[:100])
+    if not text.strip().strip("/"):
+        return "A glob is empty; write a path of the repository, as in docs/** or *.pem."
+    if len(text) > blocklist.RULE_LENGTH:
+        return f"`{shown}…`: it has {len(text)} characters; at most {blocklist.RULE_LENGTH} are taken."
+    if not text.isprintable():
+        return f"`{shown}`: it holds a character that can't be seen."
+    if ".." in text.split("/"):
+        return f"`{shown}`: paths start at the root of the repository; leave out `..`."
+    try:
+        globs.compiled(text.strip("/"), ignore_case=True)
+    except re.error:
+        return f"`{shown}`: the part in brackets can't be read; write a range upwards, as in [a-z]."
+    return ""
+
+
+Rule = Annotated[str, AfterValidator(_rule)]
+Glob = Annotated[str, AfterValidator(_glob)]
+
+
 class Policy(BaseModel):
     """What the agents of a task may do, on top of the defaults."""
 
     model_config = ConfigDict(extra="forbid")
 
     verify: list[str] = Field(default_factory=list, max_length=20)
-    protected: list[str] = Field(default_factory=list, max_length=200)
-    unprotected: list[str] = Field(default_factory=list, max_length=200)
+    protected: list[Glob] = Field(default_factory=list, max_length=200)
+    unprotected: list[Glob] = Field(default_factory=list, max_length=200)
     may_change_tests: bool = Field(
         False,
         description="Whether the tests may be changed: a word to who reviews the task; nothing enforces it.",
     )
     network: list[str] = Field(default_factory=list, max_length=50)
-    blocklist: list[str] = Field(default_factory=list, max_length=200)
-    hidden: list[str] = Field(default_factory=list, max_length=200, description="Globs of paths that no agent may see.")
-    secrets_allowed: list[str] = Field(
+    blocklist: list[Rule] = Field(default_factory=list, max_length=200)
+    hidden: list[Glob] = Field(
+        default_factory=list, max_length=200, description="Globs of paths that no agent may see."
+    )
+    secrets_allowed: list[Glob] = Field(
         default_factory=list,
         max_length=200,
         description="Globs of paths, such as fixtures, that may hold what looks like a secret.",
@@ -89,7 +137,7 @@ class Task(models.Model):
         return f"sakura/{self.pk}-{slug}"
 
     def rules(self) -> Policy:
-        return Policy.model_validate(self.policy)
+        return Policy.model_validate(self.policy, context=STORED)
 
     def limits(self) -> Budgets:
         return Budgets.model_validate(self.budgets)

@@ -188,27 +188,42 @@ class Rules(Protocol):
 class LoadedSkill:
     """A skill's text with the arguments filled in, and what it lets the agent use until the end of the round.
 
-    `tools`: our names of tools, None: it narrows nothing. `commands`: patterns such as `git *`, None: any.
+    `path`: of the workspace, "" for one of the application's own. `tools`: our names of tools, None: it narrows
+    nothing. `commands`: patterns such as `git *`, None: any. `remaining`: the tools that the agent has from now on.
     `files`: what else lies in its folder. `notes`: sentences for people and the model, such as on unknown tools.
     """
 
     name: str
     origin: str
+    path: str
     text: str
+    fingerprint: str = ""
     tools: tuple[str, ...] | None = None
     commands: tuple[str, ...] | None = None
+    remaining: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SkillFile:
+    """A file in a skill's folder: `file` is its path there, `path` that in the workspace, if it lies in it."""
+
+    skill: str
+    origin: str
+    file: str
+    path: str
+    text: str
 
 
 class Skills(Protocol):
     """The skills that an agent may load (agents/skills.py)."""
 
     def load(self, name: str, args: str) -> LoadedSkill:
-        """Return the skill. Raises ToolError NOT_FOUND naming those there are."""
+        """Return the skill and narrow what the agent may use. Raises ToolError NOT_FOUND naming those there are."""
 
-    def read(self, name: str, file: str) -> str:
-        """Return the text of a file in the skill's folder. Raises ToolError, OUTSIDE_WORKSPACE past the folder."""
+    def read(self, name: str, file: str) -> SkillFile:
+        """Return a file in the skill's folder. Raises ToolError, OUTSIDE_WORKSPACE past the folder."""
 
 
 class Journal(Protocol):

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, FilePath, Input, Output, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
 from workspaces import editing
 
 
@@ -14,7 +14,7 @@ class EditFile(Input):
     replace_all: bool = Field(False, description="Replace every occurrence, not just one.")
 
 
-@tool(effect=Effect.WRITE, input=EditFile, output=Output, minimal=True)
+@tool(effect=Effect.WRITE, input=EditFile, output=writing.WriteOutput, minimal=True)
 def edit_file(ctx: ToolContext, args: EditFile) -> Result:
     """Replace a text in a file that you have read; prefer this to write_file for what exists.
 
@@ -22,18 +22,14 @@ def edit_file(ctx: ToolContext, args: EditFile) -> Result:
     unique; or set replace_all. An empty old_string creates a missing file or fills an empty one. Line ends, encoding
     and mode of the file are kept. Use this rather than commands such as sed.
     """
-    if args.file_path.endswith(".ipynb"):
-        raise ToolError(
-            "USE_NOTEBOOK_TOOL", f"{args.file_path} is a notebook, which is edited by cell: use edit_notebook."
-        )
+    writing.refuse_notebook(args.file_path)
     with writing.target(ctx, args.file_path) as target:
         edit = _edit(ctx, args, target)
         saved = writing.save(ctx, target, edit)
-    verb = "created" if saved.data["created"] else "edited"
+    verb = "created" if saved.output.created else "edited"
     times = f" in {len(edit.regions)} places" if len(edit.regions) > 1 else ""
     how = "" if edit.how in ("exact", "whole") else f" Matched with {edit.how} taken as equal."
-    head = " ".join([f"{args.file_path} {verb}{times}.{how}", *saved.notes])
-    return Result(f"{head}\n{writing.region_shown(saved.change)}", saved.data, touched=(saved.data["path"],))
+    return saved.told(f"{args.file_path} {verb}{times}.{how}")
 
 
 def _edit(ctx: ToolContext, args: EditFile, target: writing.Target) -> editing.Edit:
@@ -47,11 +43,7 @@ def _edit(ctx: ToolContext, args: EditFile, target: writing.Target) -> editing.E
                 "to replace the whole file use write_file.",
             )
         return editing.whole("", args.new_string)
-    if target.decoded is None:
-        raise ToolError("NOT_FOUND", f"{args.file_path} does not exist; create it with write_file.")
-    ctx.reads.require_fresh(target.path, target.text)
-    edit = editing.replace(
-        target.text, args.old_string, args.new_string, replace_all=args.replace_all, name=args.file_path
-    )
-    ctx.reads.require_seen(target.path, target.text, edit.regions)
+    text = writing.fresh_text(ctx, target)
+    edit = editing.replace(text, args.old_string, args.new_string, replace_all=args.replace_all, name=args.file_path)
+    ctx.reads.require_seen(target.path, text, edit.regions)
     return edit

@@ -16,11 +16,21 @@ class FinishTask(Input):
     test_result: str = Field("", max_length=5000, description="Which tests were run, and how they ended.")
 
 
-@tool(effect=Effect.FINISH, input=FinishTask, output=Output, minimal=True, agents=("implementer",))
+class FinishTaskOutput(Output):
+    """The claim as it was made; `unproven` are sentences on what of it the facts do not bear out."""
+
+    summary: str
+    modified_files: list[str]
+    risk_level: Literal["low", "medium", "high"]
+    test_result: str
+    unproven: list[str] = []
+
+
+@tool(effect=Effect.FINISH, input=FinishTask, output=FinishTaskOutput, minimal=True, agents=("implementer",))
 def finish_task(ctx: ToolContext, args: FinishTask) -> Result:
     """Say that the task is done, and hand the work over for review. Call it alone, as the last thing.
 
     What you claim is held against the facts: the files that changed, and the tests that ran after the last edit.
     """
     claim = args.model_dump()
-    return Result("The work is handed over for review.", claim, finish=claim)
+    return Result("The work is handed over for review.", FinishTaskOutput(**claim).dump(), finish=claim)

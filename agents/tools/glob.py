@@ -1,16 +1,20 @@
 """The tool glob: files by name."""
 
+import hashlib
+import heapq
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Input, Output, Result, ToolContext, ToolError, tool
-from workspaces import globs, listing, names, paths
+from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, ToolError, tool
+from workspaces import globs, listing, names, paths, ripgrep
 
 NEWEST_UP_TO = 2000
-MAX_MATCHES = 200_000
+PRUNE_AT = 20_000
 
 
 class Glob(Input):
@@ -18,21 +22,33 @@ class Glob(Input):
     path: str = Field(".", description="The folder to look in, relative to the workspace root.")
 
 
-@tool(effect=Effect.READ, input=Glob, output=Output)
+class GlobOutput(Output):
+    pattern: str
+    path: str
+    """The folder that was looked in, the leading folders of the pattern included."""
+    paths: list[str]
+    """The first of them, relative to the workspace root."""
+    total: int
+    order: str
+    """`newest first` or `by path`."""
+
+
+@tool(effect=Effect.READ, input=Glob, output=GlobOutput)
 def glob(ctx: ToolContext, args: Glob) -> Result:
     """Find files by name, newest first. Use this rather than commands such as find or ls.
 
     The pattern is matched against the path below `path`, so *.py finds files right there and **/*.py at any depth.
     What .gitignore names, dependencies, build output and caches are left out, unless path or pattern names them.
+    Above 2000 matches they are in the order of paths.
     """
     folder, pattern = _base(ctx, args)
     ctx.rules.may_read(folder.relative)
-    if not folder.real.is_dir():
-        return _answer(ctx, args, [folder.relative] if not pattern and folder.real.is_file() else [], "")
-    prefix = f"{folder.relative}/" if folder.relative else ""
-    found = _matching(listing.files(ctx.tree, folder.relative, ctx.cancelled), prefix, pattern)
-    ordered, order = _ordered(ctx, found)
-    return _answer(ctx, args, ordered, order)
+    if not globs.has_magic(pattern):
+        found = _named(ctx, folder, pattern)
+    else:
+        os.close(listing.open_folder(ctx.tree, folder))
+        found = _look(ctx, folder.relative, pattern)
+    return _answer(ctx, args, names.shown(folder.relative) or ".", found)
 
 
 def _base(ctx: ToolContext, args: Glob) -> tuple[paths.WorkspacePath, str]:
@@ -40,24 +56,30 @@ def _base(ctx: ToolContext, args: Glob) -> tuple[paths.WorkspacePath, str]:
 
     So a folder that is ignored can be named, and one called `[id]` is meant literally.
     """
-    if not args.pattern.strip():
+    above, pattern = (".", _below(ctx, args.pattern)) if args.pattern.startswith("/") else (args.path, args.pattern)
+    if not pattern.strip():
         raise ToolError("INVALID_INPUT", "The pattern is empty; **/* finds every file.")
-    given, pattern = args.path, args.pattern
-    if pattern.startswith("/"):
-        given, pattern = "/", pattern.lstrip("/")
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
-    above = "" if given == "/" else given
+    folder = paths.resolve(ctx.tree, above)
     taken = 0
     for part in parts:
-        step = f"{above}/{part}"
-        if globs.has_magic(part) and not _exists(ctx, step):
+        above = f"{above}/{part}"
+        if globs.has_magic(part) and not _exists(ctx, above):
             break
-        if taken == len(parts) - 1 and not _is_folder(ctx, step):
+        step = paths.resolve(ctx.tree, above)
+        if not step.real.is_dir():
             break
-        above = step
+        folder = step
         taken += 1
-    folder = paths.resolve(ctx.tree, above or "/")
-    return folder, "/".join(parts[taken:]) or ("**" if parts and folder.real.is_dir() else "")
+    return folder, "/".join(parts[taken:]) or "**"
+
+
+def _below(ctx: ToolContext, pattern: str) -> str:
+    """Return the part of an absolute pattern below the root."""
+    for root in (os.path.realpath(ctx.tree), str(ctx.tree), paths.INSIDE):
+        if pattern == root or pattern.startswith(root + "/"):
+            return pattern[len(root) :].strip("/") or "**"
+    raise ToolError("OUTSIDE_WORKSPACE", f"{pattern} is not in the workspace; give a pattern relative to its root.")
 
 
 def _exists(ctx: ToolContext, step: str) -> bool:
@@ -67,50 +89,114 @@ def _exists(ctx: ToolContext, step: str) -> bool:
         return False
 
 
-def _is_folder(ctx: ToolContext, step: str) -> bool:
-    return paths.resolve(ctx.tree, step).real.is_dir()
+# --- finding -------------------------------------------------------------------------------------
 
 
-def _matching(files: Iterable[str], prefix: str, pattern: str) -> list[str]:
-    """Return the files that match; brackets are tried as themselves first, then as a set of characters."""
-    literal, sets = globs.compiled(pattern, brackets=False), globs.compiled(pattern)
-    exact: list[str] = []
-    loose: list[str] = []
-    for file in files:
-        below = file.removeprefix(prefix)
-        if literal.match(below):
-            exact.append(file)
-        elif sets.match(below):
-            loose.append(file)
-        if len(exact) + len(loose) >= MAX_MATCHES:
-            break
-    return exact or loose
+@dataclass
+class _Found:
+    """The paths that match: all of them while they are few enough to be ordered by time, else the first by path."""
+
+    keep: int
+    kept: list[str] = field(default_factory=list)
+    total: int = 0
+
+    def add(self, more: list[str]) -> None:
+        self.kept += more
+        self.total += len(more)
+        if len(self.kept) > PRUNE_AT:
+            self.kept = heapq.nsmallest(self.keep, self.kept)
+
+    @property
+    def order(self) -> str:
+        return "newest first" if self.total <= NEWEST_UP_TO else "by path"
 
 
-def _ordered(ctx: ToolContext, found: list[str]) -> tuple[list[str], str]:
-    if len(found) > NEWEST_UP_TO:
-        return sorted(found), "by path, since there are so many"
-    dated = [(_changed(ctx, file), file) for file in found]
-    return [file for at, file in sorted(dated, key=lambda each: (-each[0], each[1])) if at >= 0], "newest first"
-
-
-def _changed(ctx: ToolContext, file: str) -> int:
-    """Return the time of the last change in ns, -1 for what is no regular file."""
+def _named(ctx: ToolContext, folder: paths.WorkspacePath, name: str) -> _Found:
+    """Return the one file that a pattern without a star names, whether a rule ignores it or not."""
+    found = _Found(1)
+    path = paths.resolve_parent(ctx.tree, f"{folder.relative}/{name}" if folder.relative else name)
+    ctx.rules.may_read(path.relative)
     try:
-        found = os.lstat(ctx.tree / file)
+        is_file = stat.S_ISREG(path.real.lstat().st_mode)
     except OSError:
-        return -1
-    return found.st_mtime_ns if stat.S_ISREG(found.st_mode) else -1
+        is_file = False
+    found.add([path.relative] if is_file else [])
+    return found
 
 
-def _answer(ctx: ToolContext, args: Glob, found: list[str], order: str) -> Result:
-    shown = [names.shown(file) for file in found[: ctx.limits.glob_entries]]
-    data = {"pattern": args.pattern, "paths": shown, "total": len(found)}
-    if not found:
-        hint = "" if "/" in args.pattern or "**" in args.pattern else f" **/{args.pattern} looks in all folders below."
-        return Result(f"No file matches {args.pattern} in {args.path}.{hint}", data)
+def _look(ctx: ToolContext, folder: str, pattern: str) -> _Found:
+    """Return the files that match; brackets are tried as themselves first, then as a set of characters."""
+    if "\\x" in pattern:
+        pattern = os.fsdecode(names.raw(pattern))
+    start = len(folder) + 1 if folder else 0
+    hides = globs.covering(ctx.rules.hidden) if ctx.rules.hidden else None
+    tests = _tests(pattern)
+    found = [_Found(ctx.limits.glob_entries) for _ in tests]
+    for batch in listing.files(ctx.tree, folder, ctx.cancelled, options=_options(pattern), hides=hides):
+        for test, matching in zip(tests, found, strict=True):
+            matching.add([path for path in batch if test(path, start)] if test else batch)
+    best = next((matching for matching in found if matching.total), found[0])
+    if best.total <= NEWEST_UP_TO:
+        best.kept = listing.newest_first(ctx.tree, best.kept)
+        best.total = len(best.kept)
+    else:
+        best.kept = heapq.nsmallest(ctx.limits.glob_entries, best.kept)
+    return best
+
+
+_Test = Callable[[str, int], object]
+
+
+def _tests(pattern: str) -> list[_Test | None]:
+    """Return tests of a path from some place in it, the one that counts first; None: ripgrep has tested it."""
+    name = pattern.removeprefix("**/")
+    if name in ("*", "**") or ("/" not in name and ripgrep.by_name(name)):
+        return [None]
+    kinds = (False, True) if "[" in pattern else (True,)
+    return [globs.compiled(pattern, brackets=brackets).match for brackets in kinds]
+
+
+def _options(pattern: str) -> list[str]:
+    """Return what lets ripgrep list less: the name that files must have, and how deep they can lie."""
+    options = ripgrep.by_name(_last(pattern))
+    if "**" not in pattern.split("/") and not re.search(r"\{[^}]*/", pattern):
+        options.append(f"--max-depth={pattern.count('/') + 1}")
+    return options
+
+
+def _last(pattern: str) -> str:
+    return pattern.rpartition("/")[2]
+
+
+# --- the answer ----------------------------------------------------------------------------------
+
+
+def _answer(ctx: ToolContext, args: Glob, folder: str, found: _Found) -> Result:
+    shown = [names.shown(file) for file in found.kept[: ctx.limits.glob_entries]]
+    cut = len(shown) < found.total
     rows = list(shown)
-    cut = len(found) > len(shown)
     if cut:
-        rows.append(f"[{len(shown)} of {len(found)} files shown, {order}; narrow the pattern to see the others]")
-    return Result("\n".join(rows), data, truncated=cut)
+        why = ", since there are so many" if found.order == "by path" else ""
+        rows.append(
+            f"[{len(shown)} of {found.total} files shown, {found.order}{why}; narrow the pattern to see the others]"
+        )
+    content = "\n".join(rows) or f"No file matches {args.pattern} in {args.path}.{_hint(args.pattern)}"
+    data = GlobOutput(
+        pattern=args.pattern,
+        path=folder,
+        paths=shown,
+        total=found.total,
+        order=found.order,
+        fact=Fact(
+            "glob",
+            args.pattern if args.path == "." else f"{args.pattern} in {args.path}",
+            range=f"{len(shown)} of {found.total}",
+            fingerprint=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+            refresh=f"glob {args.pattern}" + ("" if args.path == "." else f" in {args.path}"),
+        ),
+    )
+    return Result(content, data.dump(), truncated=cut)
+
+
+def _hint(pattern: str) -> str:
+    return "" if "/" in pattern or "**" in pattern else f" **/{pattern} looks in all folders below."

@@ -1,11 +1,11 @@
 """The tool list_directory: what lies in a folder."""
 
-from dataclasses import replace
+import hashlib
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
-from workspaces import listing, names, paths
+from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, tool
+from workspaces import globs, listing, names, paths
 
 
 class ListDirectory(Input):
@@ -13,7 +13,24 @@ class ListDirectory(Input):
     recursive: bool = Field(False, description="Also list what is in its folders.")
 
 
-@tool(effect=Effect.READ, input=ListDirectory, output=Output, minimal=True)
+class ListedEntry(BaseModel):
+    """One name below the folder. `kind`: folder, file, link or special; only files have a size, in bytes."""
+
+    name: str
+    kind: str
+    size: int | None
+
+
+class ListDirectoryOutput(Output):
+    path: str
+    recursive: bool
+    entries: list[ListedEntry]
+    total: int
+    """How many there are, shown or not; at least so many where `complete` is false."""
+    complete: bool
+
+
+@tool(effect=Effect.READ, input=ListDirectory, output=ListDirectoryOutput, minimal=True)
 def list_directory(ctx: ToolContext, args: ListDirectory) -> Result:
     """List a folder of the workspace: folders first, hidden names too, files with their sizes in bytes.
 
@@ -22,26 +39,23 @@ def list_directory(ctx: ToolContext, args: ListDirectory) -> Result:
     """
     path = paths.resolve(ctx.tree, args.path)
     ctx.rules.may_read(path.relative)
-    entries = listing.tree(ctx.tree, path, ctx.cancelled) if args.recursive else listing.folder(ctx.tree, path)
-    shown = [_sized(ctx, path, entry) for entry in entries[: ctx.limits.list_entries]]
-    cut = len(entries) > len(shown)
-    data = {
-        "path": names.shown(path.relative) or ".",
-        "entries": [{"name": names.shown(e.name), "kind": e.kind, "size": e.size} for e in shown],
-        "total": len(entries),
-    }
-    rows = [_row(entry) for entry in shown]
-    if cut:
-        rows.append(f"[{len(shown)} of {len(entries)} entries shown; list a folder below, or use glob]")
-    if len(entries) >= listing.MAX_ENTRIES:
-        rows.append(f"[counting stopped at {listing.MAX_ENTRIES} entries]")
-    return Result("\n".join(rows) or f"{args.path} is empty.", data, truncated=cut)
+    hides = globs.covering(ctx.rules.hidden) if ctx.rules.hidden else None
+    keep = ctx.limits.list_entries
+    if args.recursive:
+        found = listing.tree(ctx.tree, path, ctx.cancelled, keep, hides)
+    else:
+        found = listing.folder(ctx.tree, path, keep, hides)
+    content = "\n".join(_rows(found)) or f"{args.path} is empty."
+    return Result(content, _output(path, args, found, content).dump(), truncated=len(found.entries) < found.total)
 
 
-def _sized(ctx: ToolContext, path: paths.WorkspacePath, entry: listing.Entry) -> listing.Entry:
-    if entry.kind != "file" or entry.size is not None:
-        return entry
-    return replace(entry, size=listing.size(path.real, entry.name))
+def _rows(found: listing.Listing) -> list[str]:
+    rows = [_row(entry) for entry in found.entries]
+    if len(found.entries) < found.total:
+        rows.append(f"[{len(rows)} of {found.total} entries shown; list a folder below, or use glob]")
+    if not found.complete:
+        rows.append(f"[there are more: counting stopped at {found.total}]")
+    return rows
 
 
 def _row(entry: listing.Entry) -> str:
@@ -49,3 +63,23 @@ def _row(entry: listing.Entry) -> str:
     if entry.kind == "folder":
         return f"{name}/"
     return f"{name}  {entry.size}" if entry.kind == "file" else f"{name}  ({entry.kind})"
+
+
+def _output(
+    path: paths.WorkspacePath, args: ListDirectory, found: listing.Listing, content: str
+) -> ListDirectoryOutput:
+    where = names.shown(path.relative) or "."
+    return ListDirectoryOutput(
+        path=where,
+        recursive=args.recursive,
+        entries=[ListedEntry(name=names.shown(each.name), kind=each.kind, size=each.size) for each in found.entries],
+        total=found.total,
+        complete=found.complete,
+        fact=Fact(
+            "list_directory",
+            where,
+            range=f"{len(found.entries)} of {found.total}",
+            fingerprint=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+            refresh=f"list_directory {where}" + (" recursive" if args.recursive else ""),
+        ),
+    )

@@ -1,24 +1,25 @@
-"""The tool run_command: a shell command in the sandbox."""
+"""The tool run_command: a shell command in the sandbox, waited for or left running in the background."""
 
 import codecs
-import re
-from dataclasses import dataclass
-from pathlib import Path
+import hashlib
+import os
+import time
+from dataclasses import replace
+from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from agents.tools.base import Effect, Input, Output, Result, Rules, ToolContext, ToolError, tool
-from workspaces import outputs, sandbox, terminal
+from agents.tools.base import Effect, Fact, Input, Output, Result, Rules, ToolContext, ToolError, tool
+from workspaces import outputs, sandbox
+from workspaces.sandbox import Ending, Outcome, Tree
+from workspaces.sandbox.printed import Shown, show
+from workspaces.shell import is_read_only
 
-SHOWN_BYTES = 1 << 20
-"""How much of each end of a long output is looked at."""
-_AROUND = 1000
-"""Characters of what is put before, between and after what a command printed."""
-_MISSING = re.compile(r"^(?:[\w./-]+: )*(?:line \d+: )?([\w.+/-]+): (?:command )?not found$", re.MULTILINE)
-_LIMITS = {
-    "SIGXCPU": "the limit of processor time",
-    "SIGXFSZ": "the limit of a file's size",
-}
+COMMAND_BYTES = 128 * 1024
+"""What Linux takes as one argument of a program (MAX_ARG_STRLEN of execve(2))."""
+LIVE_CHARS = 256 * 1024
+LIVE_EVERY_S = 0.08
+"""Past so many characters only a piece each so often is pushed: nobody reads faster, and no more is kept for them."""
 
 
 class RunCommand(Input):
@@ -28,48 +29,117 @@ class RunCommand(Input):
         ge=1,
         le=600_000,
         validation_alias=AliasChoices("timeout_ms", "timeout"),
-        description="Milliseconds until it is ended; 120000 by default.",
+        description="Milliseconds until it is ended; 120000 by default, 600000 in the background.",
     )
     description: str = Field("", max_length=500, description="What it is for, in a few words.")
+    run_in_background: bool = Field(
+        False,
+        description="Return an id at once and let it run on, as for a server; see command_output and stop_command.",
+    )
+
+
+class RunCommandOutput(Output):
+    """How the command ended. In the background: its id, and `state` is "running" while all below is still open."""
+
+    command: str
+    background: bool = False
+    id: str = ""
+    state: str = "ended"
+    exit_code: int | None = None
+    ending: str = ""
+    signal: str = ""
+    duration_ms: int = 0
+    timeout_ms: int = 0
+    total_bytes: int = 0
+    applied: dict[str, Any] = {}
+    output: str = Field("", description="What it printed, where that has colours: bounded, with SGR escapes.")
 
 
 def _decide(args: RunCommand, rules: Rules) -> None:
     if "\0" in args.command:
         raise ToolError("INVALID_INPUT", "The command holds a NUL character, which no shell takes.")
+    try:
+        size = len(os.fsencode(args.command))
+    except UnicodeEncodeError:
+        raise ToolError("INVALID_INPUT", "The command holds half a character (a lone surrogate).") from None
+    if size >= COMMAND_BYTES:
+        raise ToolError("INVALID_INPUT", f"The command has {size} bytes; write a script file and run that.")
     rules.may_run(args.command)
 
 
-@tool(effect=Effect.EXECUTE, input=RunCommand, output=Output, minimal=True, decide=_decide)
+def _effect_of(args: RunCommand) -> Effect:
+    only_reads = not args.run_in_background and is_read_only(args.command)
+    return Effect.READ if only_reads else Effect.EXECUTE
+
+
+@tool(
+    effect=Effect.EXECUTE,
+    input=RunCommand,
+    output=RunCommandOutput,
+    minimal=True,
+    effect_of=_effect_of,
+    decide=_decide,
+)
 def run_command(ctx: ToolContext, args: RunCommand) -> Result:
     """Run a shell command in a sandbox: tests, builds, version control.
 
     It starts at the workspace root, reads nothing from standard input, and ends with everything that it started; there
-    is no network unless the task allows some. Do not use it to read, find, search or edit files: read_file, glob,
-    search_in_files and edit_file do that better.
+    is no network unless the task allows some. What must run on, such as a server, goes into the background. Do not use
+    it to read, find, search or edit files: read_file, glob, search_in_files and edit_file do that better.
     """
+    place = _place(ctx, args)
+    ctx.workspace.outputs.mkdir(parents=True, exist_ok=True)
+    return _in_background(ctx, args, place) if args.run_in_background else _in_foreground(ctx, args, place)
+
+
+def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
+    """Return where this command runs: what the policy hides is covered, and what only reads gets a read-only tree."""
+    only_reads = ctx.effect is Effect.READ or (args.run_in_background and is_read_only(args.command))
+    mode = Tree.READ if only_reads else ctx.place.mode
+    return sandbox.hiding(replace(ctx.place, mode=mode), ctx.rules.hidden)
+
+
+def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:
+    most = ctx.limits.command_timeout_max_ms
+    usual = most if args.run_in_background else ctx.limits.command_timeout_ms
+    timeout_ms = min(args.timeout_ms or usual, most)
+    return sandbox.Limits(timeout_s=timeout_ms / 1000, output_bytes=ctx.limits.command_output_bytes)
+
+
+# --- waited for ------------------------------------------------------------------------------------------
+
+
+def _in_foreground(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> Result:
     spool = ctx.workspace.outputs / outputs.ref_of(ctx.call_id)
-    spool.parent.mkdir(parents=True, exist_ok=True)
+    limits = _limits(ctx, args)
     outcome = sandbox.run_command(
         args.command,
-        ctx.place,
-        _limits(ctx, args),
+        place,
+        limits,
         spool=spool,
         on_bytes=_Live(ctx),
         cancelled=ctx.cancelled,
         on_start=ctx.journal.started,
     )
-    if outcome.ending is sandbox.Ending.UNAVAILABLE:
-        raise ToolError(
-            "SANDBOX_UNAVAILABLE",
-            "no command can be run here; people see the reason. Go on with the file tools, and say so in your summary.",
-            {"command": args.command, "ending": outcome.ending, "why": outcome.why},
-        )
-    return _result(ctx, args, outcome, spool)
+    if outcome.ending is Ending.UNAVAILABLE:
+        raise _unavailable(args.command, outcome)
+    shown = show(spool, ctx.limits.command_chars)
+    if not shown.is_cut:
+        spool.unlink(missing_ok=True)
+    result = _result(args, outcome, limits, shown)
+    return replace(
+        result,
+        output_ref=spool.name if shown.is_cut else "",
+        touched=None if place.mode is Tree.WRITE else (),
+    )
 
 
-def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:
-    timeout_ms = min(args.timeout_ms or ctx.limits.command_timeout_ms, ctx.limits.command_timeout_max_ms)
-    return sandbox.Limits(timeout_s=timeout_ms / 1000, output_bytes=ctx.limits.command_output_bytes)
+def _unavailable(command: str, outcome: Outcome) -> ToolError:
+    return ToolError(
+        "SANDBOX_UNAVAILABLE",
+        "no command can be run here; people see the reason. Go on with the file tools, and say so in your summary.",
+        {"command": command, "ending": outcome.ending, "why": outcome.why},
+    )
 
 
 class _Live:
@@ -78,125 +148,83 @@ class _Live:
     def __init__(self, ctx: ToolContext) -> None:
         self._emit = ctx.emit
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._chars = 0
+        self._next = 0.0
 
     def __call__(self, piece: bytes) -> None:
+        if self._chars > LIVE_CHARS:
+            now = time.monotonic()
+            if now < self._next:
+                return
+            self._next = now + LIVE_EVERY_S
         if text := self._decode(piece):
+            self._chars += len(text)
             self._emit(text)
 
 
-def _result(ctx: ToolContext, args: RunCommand, outcome: sandbox.Outcome, spool: Path) -> Result:
-    printed = _read(spool)
-    plain, coloured = (show(printed, ctx.limits.command_chars) for show in (_plain, _coloured))
-    data = {
-        "command": args.command,
-        "exit_code": outcome.exit_code,
-        "ending": outcome.ending,
-        "signal": outcome.signal,
-        "duration_ms": outcome.duration_ms,
-        "total_bytes": outcome.total_bytes,
-        "applied": outcome.applied,
-    }
-    code, said = _verdict(args, outcome, ctx)
+def _result(args: RunCommand, outcome: Outcome, limits: sandbox.Limits, shown: Shown) -> Result:
+    code, said = _verdict(outcome, limits)
     head = f"<tool_use_error>{code}: {said}</tool_use_error>\n" if code else ""
-    tail = "" if code else f"\n{said}"
-    hint = _hint(plain.text) if outcome.exit_code == 127 else ""
-    if coloured.text:
-        data["output"] = f"{head}{coloured.text.rstrip()}{tail}{hint}"
-    is_kept = plain.is_cut or coloured.is_cut
-    if not is_kept:
-        spool.unlink(missing_ok=True)
-    return Result(
-        f"{head}{plain.text.rstrip() or '(no output)'}{tail}{hint}",
-        data,
-        truncated=plain.is_cut,
-        output_ref=spool.name if is_kept else "",
-        touched=None if ctx.place.mode is sandbox.Tree.WRITE else (),
-        is_error=bool(code),
-        code=code,
+    tail = ("" if code else f"\n{said}") + sandbox.hints(shown.plain, outcome)
+    data = RunCommandOutput(
+        command=args.command,
+        exit_code=outcome.exit_code,
+        ending=outcome.ending,
+        signal=outcome.signal,
+        duration_ms=outcome.duration_ms,
+        timeout_ms=round(limits.timeout_s * 1000),
+        total_bytes=outcome.total_bytes,
+        applied=outcome.applied,
+        output=f"{head}{shown.coloured.rstrip()}{tail}" if shown.coloured else "",
+        fact=None if code else _fact(args.command, shown.plain),
     )
+    content = f"{head}{shown.plain.rstrip() or '(no output)'}{tail}"
+    return Result(content, data.dump(), truncated=shown.is_cut, is_error=bool(code), code=code)
 
 
-def _verdict(args: RunCommand, outcome: sandbox.Outcome, ctx: ToolContext) -> tuple[str, str]:
+def _fact(command: str, text: str) -> Fact:
+    seen = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return Fact("run_command", command, fingerprint=seen, freshness="derived", refresh=f"run_command {command}")
+
+
+def _verdict(outcome: Outcome, limits: sandbox.Limits) -> tuple[str, str]:
     """Return the error code, if it is one, and how the command ended in words."""
     match outcome.ending:
-        case sandbox.Ending.TIMEOUT:
-            limit = round(_limits(ctx, args).timeout_s * 1000)
+        case Ending.TIMEOUT:
+            limit = round(limits.timeout_s * 1000)
             return "TIMEOUT", f"the command was ended after {limit} ms with all it started. What it printed until then:"
-        case sandbox.Ending.CANCELLED:
+        case Ending.CANCELLED:
             return "CANCELLED", "the command was ended since the run was stopped. What it printed until then:"
-        case sandbox.Ending.OUTPUT_LIMIT:
-            return "", f"{_exit(outcome)} (ended: it printed more than {ctx.limits.command_output_bytes} bytes)"
-        case sandbox.Ending.MEMORY_LIMIT:
-            return (
-                "",
-                f"{_exit(outcome)} (ended: it used more memory than allowed; {outcome.why or 'use less at once'})",
-            )
         case _:
-            limit_name = _LIMITS.get(outcome.signal)
-            by = f" (ended by {outcome.signal}{f', {limit_name}' if limit_name else ''})" if outcome.signal else ""
-            return "", f"{_exit(outcome)}{by}"
+            return "", sandbox.how_it_ended(outcome, limits)
 
 
-def _exit(outcome: sandbox.Outcome) -> str:
-    return "No exit code" if outcome.exit_code is None else f"Exit code {outcome.exit_code}"
+# --- in the background -----------------------------------------------------------------------------------
 
 
-def _hint(text: str) -> str:
-    missing = sorted({match[1][:100] for match in _MISSING.finditer(text)})[:5]
-    if not missing:
-        return ""
-    return f"\n{', '.join(missing)}: not installed here; a person can add a set-up command to the repository."
-
-
-# --- what it printed ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Printed:
-    """The two ends of what a command printed; `tail` is empty where `head` is all of it."""
-
-    head: str
-    tail: str
-    total_bytes: int
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What is shown of it, and whether some is left out."""
-
-    text: str
-    is_cut: bool
-
-
-def _read(spool: Path) -> _Printed:
-    try:
-        with spool.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            head = file.read(2 * SHOWN_BYTES if size <= 2 * SHOWN_BYTES else SHOWN_BYTES)
-            file.seek(max(len(head), size - SHOWN_BYTES))
-            tail = file.read(SHOWN_BYTES)
-    except FileNotFoundError:
-        return _Printed("", "", 0)
-    return _Printed(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"), size)
-
-
-def _plain(printed: _Printed, limit: int) -> _Shown:
-    """Return what a terminal would show, head and tail of it."""
-    how = "the whole output is kept for people; to see more, write it to a file, or filter it with grep, head or tail"
-    text = terminal.plain(printed.head)
-    if not printed.tail:
-        return _Shown(outputs.head_and_tail(text, limit, how), len(text) > limit)
-    end = terminal.plain(printed.tail)
-    note = f"[… most of {printed.total_bytes} bytes left out here; {how} …]"
-    return _Shown(f"{text[: limit // 2]}\n{note}\n{end[-(limit - limit // 2) :]}", True)
-
-
-def _coloured(printed: _Printed, limit: int) -> _Shown:
-    """Return the same in its colours, or no text where no colour is shown; `limit` counts what is put around it too."""
-    room, head, tail = limit - _AROUND, terminal.coloured(printed.head), terminal.coloured(printed.tail)
-    is_cut = bool(tail) or len(head) > room
-    if is_cut:
-        note = f"[… the middle of {printed.total_bytes} bytes left out here …]"
-        head = f"{terminal.first(head, room // 2)}\n{note}\n{terminal.last(tail or head, room // 2)}"
-    return _Shown(head, is_cut) if terminal.has_colours(head) else _Shown("", False)
+def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> Result:
+    limits = _limits(ctx, args)
+    spool = ctx.workspace.outputs / outputs.ref_of(ctx.call_id)
+    job = ctx.jobs.start(args.command, place, limits, call_id=ctx.call_id, spool=spool, cancelled=ctx.cancelled)
+    if job.fault is not None:
+        raise job.fault
+    if job.outcome is not None and job.outcome.ending is Ending.UNAVAILABLE:
+        raise _unavailable(args.command, job.outcome)
+    if job.process is not None:
+        ctx.journal.started(*job.process)
+    timeout_ms = round(limits.timeout_s * 1000)
+    data = RunCommandOutput(
+        command=args.command,
+        background=True,
+        id=job.id,
+        state="running" if job.is_running else "ended",
+        timeout_ms=timeout_ms,
+        fact=Fact("run_command", args.command, freshness="snapshot", refresh=f"command_output {job.id}"),
+    )
+    return Result(
+        f"Started in the background as {job.id}. command_output shows what it prints, stop_command ends it. It is "
+        f"ended after {timeout_ms} ms, and when your turn of work ends.",
+        data.dump(),
+        touched=None if job.may_write else (),
+        output_ref=spool.name,
+    )

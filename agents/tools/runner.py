@@ -55,6 +55,19 @@ def available(agent: str, toolset: str) -> list[Tool]:
     return sorted(found, key=lambda tool: tool.name)
 
 
+def usable(tools: Sequence[Tool], rules: Rules) -> list[Tool]:
+    """Return the tools that the policy and loaded skills leave: what is denied for every input is not shown."""
+    return [tool for tool in tools if _may_use(tool, rules)]
+
+
+def _may_use(tool: Tool, rules: Rules) -> bool:
+    try:
+        rules.may_use(tool.name)
+    except ToolError:
+        return False
+    return True
+
+
 # --- before --------------------------------------------------------------------------------------
 
 

@@ -24,11 +24,21 @@ class SubmitReview(Input):
     findings: list[Finding] = Field(default_factory=list, max_length=200)
 
 
-@tool(effect=Effect.FINISH, input=SubmitReview, output=Output, minimal=True, agents=("reviewer",))
+class SubmitReviewOutput(Output):
+    """The verdict as it was given; `unproven` are sentences on what of it the facts do not bear out."""
+
+    verdict: Literal["approve", "request_changes", "reject"]
+    score: int
+    summary: str
+    findings: list[Finding]
+    unproven: list[str] = []
+
+
+@tool(effect=Effect.FINISH, input=SubmitReview, output=SubmitReviewOutput, minimal=True, agents=("reviewer",))
 def submit_review(ctx: ToolContext, args: SubmitReview) -> Result:
     """Give your verdict on the work: approve, request_changes or reject. Call it alone, as the last thing.
 
     Say in the findings what is wrong, where, and what to do about it.
     """
     claim = args.model_dump()
-    return Result("The review is submitted.", claim, finish=claim)
+    return Result("The review is submitted.", SubmitReviewOutput(**claim).dump(), finish=claim)

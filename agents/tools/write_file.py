@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, FilePath, Input, Output, Result, ToolContext, tool
-from workspaces import editing, lines
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
+from workspaces import editing, lines, names
 
 
 class WriteFile(Input):
@@ -12,7 +12,7 @@ class WriteFile(Input):
     content: str = Field(description="The whole content, with the line ends it shall have.")
 
 
-@tool(effect=Effect.WRITE, input=WriteFile, output=Output, minimal=True)
+@tool(effect=Effect.WRITE, input=WriteFile, output=writing.WriteOutput, minimal=True)
 def write_file(ctx: ToolContext, args: WriteFile) -> Result:
     """Create a file, or replace the whole content of one that you have read.
 
@@ -20,12 +20,13 @@ def write_file(ctx: ToolContext, args: WriteFile) -> Result:
     """
     with writing.target(ctx, args.file_path) as target:
         if target.decoded is not None:
-            ctx.reads.require_whole(target.path, target.text)
+            ctx.reads.require_whole(target.path, target.text, target.stat, target.text_sha)
             if target.text == args.content:
-                return Result(f"{args.file_path} holds just this content already; nothing was written.")
+                same = writing.WriteOutput(path=names.shown(target.path.relative))
+                return Result(f"{args.file_path} holds just this content already; nothing was written.", same.dump())
         edit = editing.whole(target.text, args.content)
         saved = writing.save(ctx, target, edit)
     count = lines.count(args.content)
-    verb = "created" if saved.data["created"] else "updated"
+    verb = "created" if saved.output.created else "updated"
     said = f"{args.file_path} {verb} ({count} {'line' if count == 1 else 'lines'})."
-    return Result(" ".join([said, *saved.notes]), saved.data, touched=(saved.data["path"],))
+    return Result(" ".join([said, *saved.output.notes]), saved.output.dump(), touched=(saved.output.path,))

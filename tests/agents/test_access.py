@@ -30,6 +30,8 @@ SITE: dict[str, dict[str, str]] = {
     "settings/tokens/": {"POST": WATCH},
     "settings/tokens/<int:pk>/delete/": {"POST": WATCH},
     "settings/users/": {"POST": ADMINISTER},
+    "settings/skills/": {"GET": WATCH},
+    "settings/skills/switch/": {"POST": ADMINISTER},
     "repositories/": {"GET": WATCH},
     "repositories/add/": {"GET": OPERATE, "POST": OPERATE},
     "repositories/<int:pk>/": {"GET": WATCH},

@@ -15,7 +15,7 @@ from tests.agents.test_lease import dead_owner
 from tests.agents.test_team import EDIT, FINISH, READ, kinds, say
 from tests.agents.test_team import review as verdict
 from tests.conftest import work_once
-from workspaces import files, known, snapshots, store
+from workspaces import files, known, objects, snapshots, store
 from workspaces.git import GitError
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ def ran(run: Run) -> str:
         (journal, "begin", False),
         (journal, "begin", True),
         (runner, "execute", True),
-        (loop, "_snapshot", True),
+        (loop, "_snapshots", True),
         (journal, "finish", False),
         (loop, "_finish", True),
     ],
@@ -107,7 +107,7 @@ def ran(run: Run) -> str:
 def test_a_run_killed_around_a_call_ends_as_if_it_had_not_been(
     launch: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tool: str, owner: Any, name: str, after: bool
 ) -> None:
-    if name == "_snapshot" and tool not in ("edit_file", "run_command"):
+    if name == "_snapshots" and tool not in ("edit_file", "run_command"):
         pytest.skip("makes no snapshot")
     run = launch(SCRIPT)
     kill_at(monkeypatch, owner, name, after=after, of=tool)
@@ -123,8 +123,8 @@ def test_a_run_killed_around_a_call_ends_as_if_it_had_not_been(
         (loop, "_record", True),
         (files, "write_workspace_bytes", False),
         (files, "write_workspace_bytes", True),
-        (store, "chain", False),
-        (store, "chain", True),
+        (store, "move_ref", False),
+        (store, "move_ref", True),
         (team, "_review", False),
         (team, "_judge", False),
         (team, "_judge", True),
@@ -199,8 +199,8 @@ def full_for_git(*args: Any, **kwargs: Any) -> Any:
 @pytest.mark.parametrize(
     ("owner", "name", "fault"),
     [
-        (store, "write_blob", full),
-        (store, "build_tree", full_for_git),
+        (objects.Objects, "flush", full),
+        (store, "move_ref", full_for_git),
         (journal, "finish", full),
     ],
 )
@@ -215,13 +215,10 @@ def test_a_full_disk_pauses_the_run_and_nothing_is_lost(
         return (fault if edited else real)(*args, **kwargs)
 
     monkeypatch.setattr(owner, name, until_the_edit)
-    if name == "write_blob":
-        monkeypatch.setattr("workspaces.scanning.write_blob", until_the_edit)
     paused = work_once()
     assert paused is not None
     assert (paused.state, "disk is full" in paused.reason) == (Status.PAUSED, True), paused.reason
     monkeypatch.setattr(owner, name, real)
-    monkeypatch.setattr("workspaces.scanning.write_blob", store.write_blob)
     control.resume(paused, None)
     ended = work_once()
     assert ended is not None

@@ -180,7 +180,8 @@ def test_a_foreign_file_in_a_sticky_folder_is_rewritten_in_place(root: Path) -> 
         assert files.write_workspace_bytes(root, path, b"new and longer", rescue=rescue).in_place
 
     assert as_user(60709, rewrite) == 0
-    assert (shared.read_text(), shared.stat().st_ino, os.listdir(rescue)) == ("new and longer", inode, [])
+    assert (shared.read_text(), shared.stat().st_ino) == ("new and longer", inode)
+    assert os.listdir(rescue) == ["begun.log"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
@@ -196,11 +197,50 @@ def test_a_file_that_may_not_be_written_stays_as_it_is(root: Path) -> None:
     assert ((root / "theirs").read_text(), os.listdir(root)) == ("old", ["theirs"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_folder_that_may_not_be_written_refuses_though_its_file_might_be(root: Path) -> None:
+    (root / "shared").write_text("old")
+    (root / "shared").chmod(0o666)
+    root.chmod(0o555)
+    rescue = root.parent / "rescue"
+    rescue.mkdir()
+    rescue.chmod(0o777)
+
+    def rewrite() -> None:
+        with pytest.raises(PermissionError) as caught:
+            files.write_workspace_bytes(root, paths.resolve(root, "shared"), b"new", rescue=rescue)
+        assert files.OS_ERRORS[caught.value.errno][0] == "WORKSPACE_WRITE_PERMISSION_DENIED"
+
+    assert as_user(60709, rewrite) == 0
+    assert ((root / "shared").read_text(), os.listdir(root)) == ("old", ["shared"])
+
+
+def test_a_set_user_id_bit_is_kept(root: Path) -> None:
+    (root / "tool").write_text("old")
+    (root / "tool").chmod(0o4755)
+    write(root, "tool", b"new")
+    assert stat.S_IMODE((root / "tool").stat().st_mode) == 0o4755
+
+
+def test_what_the_announcement_raises_keeps_the_file_as_it_is(root: Path) -> None:
+    (root / "file").write_text("old")
+
+    def refuse() -> None:
+        raise RuntimeError("the lease is lost")
+
+    for name in ("file", "new/file"):
+        with pytest.raises(RuntimeError):
+            files.write_workspace_bytes(
+                root, paths.resolve(root, name), b"new", rescue=root.parent / "rescue", announce=refuse
+            )
+    assert ((root / "file").read_text(), os.listdir(root)) == ("old", ["file"])
+
+
 def test_an_interrupted_in_place_write_is_undone(root: Path) -> None:
     (root / "file").write_text("new but torn")
     rescue = root.parent / "rescue"
     rescue.mkdir()
-    (rescue / "0123").write_bytes(b'{"path": "file"}\nthe old\nbytes')
+    (rescue / "0123.kept").write_bytes(b'{"path": "file"}\nthe old\nbytes')
     (rescue / "4567.part").write_bytes(b"half a copy")
     assert files.put_back_interrupted(root, rescue) == ["file"]
     assert (root / "file").read_bytes() == b"the old\nbytes"

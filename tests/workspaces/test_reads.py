@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from workspaces import editing, encodings, lines, paths
+from workspaces import editing, encodings, lines, paths, ranges
 from workspaces.models import ReadState, Repository, Workspace
-from workspaces.reads import ReadError, ReadFile, Reads
+from workspaces.ranges import Shown
+from workspaces.reads import MAX_VIEWS, ReadError, ReadFile, Reads
 
 pytestmark = pytest.mark.django_db
 TEXT = "".join(f"row {n}\n" for n in range(1, 11))
@@ -29,8 +30,10 @@ def path(workspace: Workspace) -> paths.WorkspacePath:
 
 
 def note(reads: Reads, path: paths.WorkspacePath, first: int, last: int, text: str = TEXT, step: int = 1) -> None:
-    shown = lines.split(text)[first - 1 : last]
-    reads.note_read(path, os.stat(path.real), shown, first, step, ReadFile(text, "utf-8", "lf", 2000))
+    rows = lines.split(text)[first - 1 : last]
+    cut = tuple(number for number, row in enumerate(rows, first) if len(row) > 2000)
+    file = ReadFile(text, total=lines.count(text))
+    reads.note_read(path, os.stat(path.real), Shown(first, last, "".join(rows), cut), step, file)
 
 
 def require(reads: Reads, path: paths.WorkspacePath, text: str, touched: Iterable[editing.Region]) -> None:
@@ -158,9 +161,141 @@ def test_the_same_lines_are_known_until_they_change_or_leave_the_context(
 ) -> None:
     reads = Reads(workspace, "implementer")
     note(reads, path, 2, 4, step=7)
-    shown = lines.split(TEXT)[1:4]
-    assert reads.shown_at(path, 2, 4, shown) == 7
-    assert reads.shown_at(path, 2, 5, lines.split(TEXT)[1:5]) is None
-    assert reads.shown_at(path, 2, 4, ["other\n", *shown[1:]]) is None
+    shown = Shown(2, 4, lines.between(TEXT, 2, 4))
+    assert reads.shown_at(path, shown.view, shown.sha) == 7
+    assert reads.shown_at(path, "2-5", shown.sha) is None
+    assert reads.shown_at(path, shown.view, Shown(2, 4, "other\n").sha) is None
     reads.forget_context(7)
-    assert reads.shown_at(path, 2, 4, shown) is None
+    assert reads.shown_at(path, shown.view, shown.sha) is None
+
+
+# --- the stat ------------------------------------------------------------------------------------
+
+
+def noted_whole(reads: Reads, path: paths.WorkspacePath, settled: bool) -> os.stat_result:
+    stat = os.stat(path.real)
+    file = ReadFile(TEXT, total=10, settled=settled)
+    reads.note_read(path, stat, Shown(1, 10, TEXT), 1, file)
+    return stat
+
+
+def test_an_unchanged_stat_spares_the_comparison(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    stat = noted_whole(reads, path, settled=True)
+    reads.require_whole(path, "whatever this is, it is not looked at", stat)
+    reads.save()
+    Reads(workspace, "implementer").require_whole(path, "nor after a restart", stat)
+
+
+def test_a_stat_taken_just_after_a_change_proves_nothing(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    stat = noted_whole(reads, path, settled=False)
+    assert code(reads.require_whole, path, TEXT + "more\n", stat) == "STALE"
+    reads.require_whole(path, TEXT, stat)
+
+
+def test_a_file_is_stale_though_size_and_mtime_are_as_they_were(
+    workspace: Workspace, path: paths.WorkspacePath
+) -> None:
+    reads = Reads(workspace, "implementer")
+    stat = noted_whole(reads, path, settled=True)
+    other = TEXT.replace("row 1\n", "ROW 1\n")
+    path.real.write_text(other)
+    os.utime(path.real, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    now = os.stat(path.real)
+    assert (now.st_size, now.st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert code(reads.require_whole, path, other, now) == "STALE"
+
+
+def test_a_touched_but_equal_file_is_fresh(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    noted_whole(reads, path, settled=True)
+    os.utime(path.real, ns=(1, 1))
+    reads.require_whole(path, TEXT, os.stat(path.real))
+
+
+def test_the_stat_of_a_write_is_not_relied_on(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    noted_whole(reads, path, settled=True)
+    text = edit(reads, path, TEXT, "row 5", "ROW 5")
+    stat = os.stat(path.real)
+    assert code(reads.require_whole, path, text + "x", stat) == "STALE"
+    reads.require_whole(path, text, stat)
+
+
+# --- streamed files ------------------------------------------------------------------------------
+
+
+def note_streamed(reads: Reads, path: paths.WorkspacePath, first: int, last: int, text: str = TEXT) -> None:
+    part = Shown(first, last, lines.between(text, first, last))
+    reads.note_read(path, os.stat(path.real), part, 1, ReadFile(None, load=lambda: text))
+
+
+def test_windows_that_overlap_are_joined(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    note_streamed(reads, path, 1, 5)
+    note_streamed(reads, path, 4, 8)
+    require(reads, path, TEXT, regions(TEXT, "row 2\nrow 3\nrow 4\nrow 5\nrow 6"))
+    assert code(require, reads, path, TEXT, regions(TEXT, "row 9")) == "PARTIALLY_READ"
+
+
+def test_a_window_of_a_changed_file_leaves_only_what_is_still_true(
+    workspace: Workspace, path: paths.WorkspacePath
+) -> None:
+    reads = Reads(workspace, "implementer")
+    note_streamed(reads, path, 1, 3)
+    changed = TEXT.replace("row 2", "ROW 2")
+    note_streamed(reads, path, 6, 7, changed)
+    require(reads, path, changed, regions(changed, "row 6"))
+    assert code(require, reads, path, changed, regions(changed, "row 3")) == "PARTIALLY_READ"
+
+
+def test_a_window_keeps_a_whole_read_of_the_same_file(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    note(reads, path, 1, 10)
+    note_streamed(reads, path, 2, 3)
+    reads.require_whole(path, TEXT)
+
+
+# --- other views, and bounds ---------------------------------------------------------------------
+
+
+def test_a_view_of_its_own_counts_as_all_of_the_file(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    sha = Shown(1, 10, TEXT).sha
+    reads.note_whole(path, os.stat(path.real), "cells", sha, 3, ReadFile(TEXT))
+    reads.require_whole(path, TEXT)
+    assert reads.shown_at(path, "cells", sha) == 3
+    assert reads.shown_at(path, "1-10", sha) is None
+
+
+def test_an_empty_file_that_was_read_may_be_replaced(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    reads = Reads(workspace, "implementer")
+    reads.note_read(path, os.stat(path.real), Shown(1, 0, ""), 1, ReadFile("", total=0))
+    reads.require_whole(path, "")
+    assert code(reads.require_whole, path, "x") == "STALE"
+
+
+def test_what_is_kept_of_one_file_has_a_bound(workspace: Workspace, path: paths.WorkspacePath) -> None:
+    text = "".join(f"row {n}\n" for n in range(1, 4001))
+    reads = Reads(workspace, "implementer")
+    for number in range(1, 4000, 4):
+        note(reads, path, number, number, text)
+    reads.save()
+    row = ReadState.objects.get()
+    assert len(row.ranges) <= ranges.MAX_RANGES + 1
+    require(reads, path, text, regions(text, "row 3997\n"))
+    views = [reads.shown_at(path, f"{n}-{n}", Shown(n, n, f"row {n}\n").sha) for n in range(1, 4000, 4)]
+    assert sum(view is not None for view in views) == MAX_VIEWS
+
+
+def test_only_so_many_files_are_kept(
+    workspace: Workspace, path: paths.WorkspacePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workspaces.reads.MAX_FILES", 3)
+    reads = Reads(workspace, "implementer")
+    for number in range(5):
+        (workspace.tree / str(number)).write_text(TEXT)
+        note(reads, paths.resolve(workspace.tree, str(number)), 1, 10)
+        reads.save()
+    assert sorted(ReadState.objects.values_list("path", flat=True)) == ["2", "3", "4"]

@@ -1,9 +1,11 @@
 """The wall around commands: what a command may see and use, and the run of one command inside it."""
 
+from workspaces.sandbox.covering import hiding
 from workspaces.sandbox.identity import own, worker_uid
 from workspaces.sandbox.place import Ending, Limits, Outcome, Place, Tree
 from workspaces.sandbox.probe import Report, probe
 from workspaces.sandbox.run import end_leftover, run_command
+from workspaces.sandbox.wording import hints, how_it_ended
 
 __all__ = [
     "Ending",
@@ -13,6 +15,9 @@ __all__ = [
     "Report",
     "Tree",
     "end_leftover",
+    "hiding",
+    "hints",
+    "how_it_ended",
     "own",
     "probe",
     "run_command",

@@ -1,5 +1,6 @@
 """The bubblewrap line: what a command sees, in the order of mounting, and what it may use."""
 
+import functools
 import os
 import resource
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from workspaces.sandbox import environment, layers, seccomp
-from workspaces.sandbox.identity import barrier, is_root
+from workspaces.sandbox.identity import barrier, is_root, own_folder
 from workspaces.sandbox.launch import Launch
 from workspaces.sandbox.place import Limits, Place
 
@@ -64,10 +65,12 @@ def confined(
     line += ["--bind", str(place.home), environment.HOME]
     line += layers.tree_mounts(place, held, overlay=wall.overlay, notes=notes)
     line += layers.made_mounts(place, held, overlay=wall.overlay, notes=notes)
-    line += _real_path(place) + _hidden(place, descriptors)
+    real_path = _real_path(place)
+    line += real_path + layers.pins(place) + _hidden(place)
     line += ["--ro-bind", str(place.objects), OBJECTS] if place.objects else []
     line += _door(door, descriptors) if door else []
-    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", environment.TREE]
+    start = real_path[-1] if place.starts_at_real_path and real_path else environment.TREE
+    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
     line += ["--seccomp", str(descriptors.file(seccomp.program())), "--json-status-fd", str(status)]
     args = descriptors.file(b"\0".join(os.fsencode(word) for word in line))
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
@@ -125,7 +128,8 @@ class _Descriptors:
             os.close(self._open.pop())
 
 
-def _system(wall: Wall) -> list[str]:
+@functools.cache
+def _system(wall: Wall) -> tuple[str, ...]:
     """Return the mounts of the system, all read-only."""
     line = ["--ro-bind", "/usr", "/usr", "--ro-bind", str(wall.etc), "/etc"]
     for name in SYSTEM_FOLDERS:
@@ -134,7 +138,7 @@ def _system(wall: Wall) -> list[str]:
             line += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
-    return line
+    return tuple(line)
 
 
 def _toolchains(uid: int | None, notes: list[str]) -> list[str]:
@@ -173,14 +177,25 @@ def _real_path(place: Place) -> list[str]:
     return ["--symlink", environment.TREE, str(tree)]
 
 
-def _hidden(place: Place, descriptors: _Descriptors) -> list[str]:
+def _hidden(place: Place) -> list[str]:
+    if not place.hidden:
+        return []
     folders, files = layers.hidden_covers(place)
     line: list[str] = []
     for path in folders:
         line += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
     for path in files:
-        line += ["--ro-bind-data", str(descriptors.file(b"")), path]
+        line += ["--ro-bind", str(_nothing()), path]
     return line
+
+
+def _nothing() -> Path:
+    """Return the empty file that covers others: one for all, since each needs no descriptor of its own then."""
+    path = own_folder() / "nothing"
+    if not path.exists():
+        path.touch(mode=0o444)
+        path.chmod(0o444)
+    return path
 
 
 def _door(door: Door, descriptors: _Descriptors) -> list[str]:

@@ -156,15 +156,38 @@ def _place(parent: int, name: str, uid: int | None, *, is_file: bool) -> bool:
 
 def hidden_covers(place: Place) -> tuple[list[str], list[str]]:
     """Return the folders and the files, as paths inside, that cover the hidden paths which exist now."""
-    folders, files = [], []
+    folders: set[Path] = set()
+    files: set[Path] = set()
     root = Path(os.path.realpath(place.tree))
     for name in place.hidden:
         real = Path(os.path.realpath(root / name))
         if not real.is_relative_to(root) or real == root:
             continue
-        inside = f"{environment.TREE}/{real.relative_to(root)}"
         if real.is_dir():
-            folders.append(inside)
+            folders.add(real)
         elif real.exists():
-            files.append(inside)
-    return folders, files
+            files.add(real)
+    outermost, lone = (
+        [path for path in sorted(paths) if folders.isdisjoint(path.parents)] for paths in (folders, files)
+    )
+    return _inside(outermost, root), _inside(lone, root)
+
+
+def _inside(paths: list[Path], root: Path) -> list[str]:
+    return [f"{environment.TREE}/{path.relative_to(root)}" for path in paths]
+
+
+def pins(place: Place) -> list[str]:
+    """Return mounts of folders onto themselves, outermost first: the kernel renames no mount point.
+
+    Only a tree that keeps its writes needs them.
+    """
+    if place.mode is not Tree.WRITE:
+        return []
+    root = Path(os.path.realpath(place.tree))
+    mounts = []
+    for name in sorted(place.pinned):
+        real = Path(os.path.realpath(root / name))
+        if real == root / name and real.is_dir():
+            mounts += ["--bind", str(real), f"{environment.TREE}/{name}"]
+    return mounts

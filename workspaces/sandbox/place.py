@@ -45,7 +45,11 @@ class Place:
     network: tuple[str, ...] = ()
     """host:port that the command may reach through the proxy; empty: no network at all."""
     hidden: tuple[str, ...] = ()
-    """Paths below the tree that are covered."""
+    """Paths below the tree that are covered (see covering.py)."""
+    pinned: tuple[str, ...] = ()
+    """Folders below the tree that can't be renamed: a covered path would then fit the policy's glob no more."""
+    starts_at_real_path: bool = False
+    """The command starts at the tree's path on the host, where that can be shown, so that `pwd` tells it."""
 
 
 class Ending(StrEnum):

@@ -22,6 +22,7 @@ LOOK_S = 0.1
 REST_S = 1.0
 """How long output that is still in the pipe is read after everything ended."""
 GONE_S = 5.0
+SETPRIV = "/usr/bin/setpriv"
 BWRAP_FAILED = 1
 """The exit code of bubblewrap itself when it could not set the sandbox up (it reports no code of a command then)."""
 
@@ -57,11 +58,9 @@ def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears) -> Ended:
 
 
 def _start(launch: Launch) -> subprocess.Popen[bytes]:
-    identity: dict[str, Any] = (
-        {} if launch.uid is None else {"user": launch.uid, "group": launch.uid, "extra_groups": []}
-    )
+    by, identity = _as_user(launch.uid)
     return subprocess.Popen(
-        launch.argv,
+        [*by, *launch.argv],
         env=launch.env,
         cwd=launch.cwd,
         stdin=subprocess.DEVNULL,
@@ -72,6 +71,18 @@ def _start(launch: Launch) -> subprocess.Popen[bytes]:
         pass_fds=launch.fds,
         **identity,
     )
+
+
+def _as_user(uid: int | None) -> tuple[list[str], dict[str, Any]]:
+    """Return how to become the user: by a program in front, else by Popen.
+
+    Popen could do it anywhere, but to change the user it forks the whole server, pages and all, where it else vforks.
+    """
+    if uid is None:
+        return [], {}
+    if os.path.exists(SETPRIV):
+        return [SETPRIV, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"], {}
+    return [], {"user": uid, "group": uid, "extra_groups": []}
 
 
 class _Command:

@@ -33,6 +33,24 @@ def test_a_task_is_launched_with_its_first_run_queued(operator: Caller, reposito
     assert run.task.created_by == operator.user
 
 
+def test_hidden_paths_and_paths_with_secrets_are_part_of_the_policy(operator: Caller, repository: Repository) -> None:
+    policy = {"hidden": ["secrets/**"], "secrets_allowed": ["tests/**"], "blocklist": ["write_file", "npm publish *"]}
+    body = operator.post("/tasks", _wish(repository, policy=policy)).json()
+    assert {name: body["policy"][name] for name in policy} == policy
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("blocklist", "run_comand(x)"), ("blocklist", "a (b"), ("hidden", "../x"), ("protected", "")]
+)
+def test_a_rule_that_cannot_be_read_is_refused(
+    operator: Caller, repository: Repository, field: str, value: str
+) -> None:
+    answer = operator.post("/tasks", _wish(repository, policy={field: [value]}))
+    assert answer.status_code == 422
+    assert field in answer.content.decode()
+    assert not Task.objects.exists()
+
+
 def test_the_url_of_a_task_is_its_page(operator: Caller, repository: Repository) -> None:
     body = operator.post("/tasks", _wish(repository)).json()
     assert body["url"] == f"http://testserver/tasks/{body['id']}/"

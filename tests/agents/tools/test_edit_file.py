@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
+from agents.models import Policy
 from agents.tools import runner
 from agents.tools.base import Result
 from tests.agents.tools.bench import Bench
@@ -82,6 +83,30 @@ def test_a_hard_link_is_told(bench: Bench) -> None:
     file = bench.write("one", "text\n")
     Path(bench.tree / "two").hardlink_to(file)
     assert "keep the old content" in read_and_edit(bench, "one", "text", "new").content
+
+
+def test_an_edit_that_the_files_style_makes_none_is_no_change(bench: Bench) -> None:
+    bench.write("a", "if x:\n\treturn\n")
+    assert read_and_edit(bench, "a", "if x:\n    return", "if x:\n\treturn").code == "NO_CHANGE"
+    assert edit(bench, "a", "    return", "        return").code == ""
+    assert (bench.tree / "a").read_text() == "if x:\n\t\treturn\n"
+
+
+def test_a_secret_is_refused_with_its_line_unless_the_policy_allows_it(bench: Bench) -> None:
+    key = "AKIA" + "ABCDEFGHIJKLMNOP"
+    bench.write("fixtures/a", "one\ntwo\nthree\n")
+    result = read_and_edit(bench, "fixtures/a", "two", f"two = '{key}'")
+    assert (result.code, "line 2" in result.content, key in result.content) == ("SECRET_DETECTED", True, False)
+    bench.policy = Policy(secrets_allowed=["fixtures/**"])
+    assert not edit(bench, "fixtures/a", "two", f"two = '{key}'").is_error
+
+
+def test_the_region_is_told_for_the_card(bench: Bench) -> None:
+    bench.write("a", "".join(f"x{n}\n" for n in range(1, 21)))
+    data = read_and_edit(bench, "a", "x5\n", "").data
+    assert (data["start_line"], data["end_line"], data["deletions"]) == (5, 5, 1)
+    data = edit(bench, "a", "x", "y", replace_all=True).data
+    assert (data["start_line"], data["end_line"], data["additions"]) == (1, 19, 19)
 
 
 @pytest.mark.django_db(transaction=True)

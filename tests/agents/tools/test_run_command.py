@@ -101,6 +101,117 @@ def test_no_sandbox_is_told_and_nothing_runs(bench: Bench, monkeypatch: pytest.M
     assert "/srv" not in result.content
 
 
+def test_a_program_missing_on_the_way_is_told_too(bench: Bench) -> None:
+    content = bench.call("run_command", command="no-such-program | cat > made.txt").content
+    assert content.startswith("/bin/bash: line 1: no-such-program: command not found")
+    assert "no-such-program: not installed here" in content
+    assert "not installed" not in bench.call("run_command", command="echo key: not found > x; cat x").content
+
+
+def test_a_script_whose_interpreter_is_missing_says_so(bench: Bench) -> None:
+    bench.write("run.sh", "#!/usr/bin/env no-such-interpreter\n").chmod(0o755)
+    assert "no-such-interpreter: not installed here" in bench.call("run_command", command="./run.sh").content
+
+
+def test_a_command_that_only_reads_gets_a_read_only_tree_and_no_scan(bench: Bench) -> None:
+    result = bench.call("run_command", command="pwd")
+    assert (result.data["applied"]["mode"], result.touched, result.is_error) == ("read", (), False)
+    assert bench.call("run_command", command="pwd > where.txt").touched is None
+
+
+def test_what_was_wrongly_taken_for_reading_says_why_it_failed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.tools.run_command.is_read_only", lambda command: True)
+    result = bench.call("run_command", command="echo x > made.txt")
+    assert (result.data["exit_code"], (bench.tree / "made.txt").exists()) == (1, False)
+    assert "taken for one that only reads" in result.content
+
+
+@pytest.mark.parametrize("command", ["echo \ud800", "echo " + "x" * 200_000, "echo \0"])
+def test_what_no_shell_takes_is_refused_before_it_runs(bench: Bench, command: str) -> None:
+    assert bench.call("run_command", command=command).code == "INVALID_INPUT"
+    assert not bench.journal.processes
+
+
+def test_data_tells_what_ran_and_what_it_is_evidence_of(bench: Bench) -> None:
+    data = bench.call("run_command", command="echo out > made.txt; cat made.txt", timeout=5000).data
+    assert (data["command"], data["timeout_ms"], data["total_bytes"]) == ("echo out > made.txt; cat made.txt", 5000, 4)
+    assert (data["background"], data["id"], data["state"]) == (False, "", "ended")
+    fact = data["fact"]
+    assert (fact["source"], fact["subject"], fact["freshness"]) == ("run_command", data["command"], "derived")
+    assert fact["refresh"] == f"run_command {data['command']}"
+
+
+def test_pushed_output_of_a_flood_is_bounded(bench: Bench) -> None:
+    result = bench.call("run_command", command="head -c 50000000 /dev/zero | tr '\\0' x | tee made.txt")
+    assert result.data["total_bytes"] == 50_000_000
+    assert sum(map(len, bench.printed)) < 25_000_000
+
+
+# --- what the policy hides -------------------------------------------------------------------------------
+
+
+HIDDEN = Policy(hidden=["*.key", "vault/**", "config/prod.env"])
+
+
+def lay_out_secrets(bench: Bench) -> None:
+    for path in ("top.key", "deep/er/inner.KEY", "vault/a/b.txt", "config/prod.env"):
+        bench.write(path, "treasure\n")
+    bench.write("open.txt", "open\n")
+    (bench.tree / "link.txt").symlink_to("deep/er/inner.KEY")
+    bench.call("run_command", command="true > x; rm x")
+    bench.policy = HIDDEN
+
+
+READS = "grep -rs treasure . ; cat top.key deep/er/inner.KEY vault/a/b.txt config/prod.env link.txt open.txt; true"
+
+
+@pytest.mark.parametrize("mode", list(sandbox.Tree))
+def test_what_the_policy_hides_can_not_be_read_by_a_command(bench: Bench, mode: sandbox.Tree) -> None:
+    lay_out_secrets(bench)
+    assert "treasure" in Bench(bench.workspace).call("run_command", command=READS).content
+    bench.mode = mode
+    result = bench.call("run_command", command=READS)
+    assert result.data["exit_code"] == 0, result.content
+    assert "treasure" not in result.content
+    assert "open" in result.content
+
+
+def test_what_is_covered_is_neither_deleted_nor_changed_for_a_snapshot(bench: Bench) -> None:
+    lay_out_secrets(bench)
+    before = Snapshot.objects.latest("number").number
+    bench.call("run_command", command="rm -f top.key; echo x > config/prod.env; mv vault gone; echo y > made.txt")
+    assert [each["path"] for each in Snapshot.objects.get(number=before + 1).files] == ["made.txt"]
+    assert (bench.tree / "top.key").read_text() == "treasure\n"
+    assert (bench.tree / "config/prod.env").read_text() == "treasure\n"
+
+
+def test_a_covered_file_can_not_be_moved_out_of_its_glob(bench: Bench) -> None:
+    lay_out_secrets(bench)
+    bench.call(
+        "run_command",
+        command="mv config other; ln config/prod.env seen; cp config/prod.env copied; mv config/prod.env x",
+    )
+    assert "treasure" not in bench.call("run_command", command="grep -rs treasure . | tee found; true").content
+    assert (bench.tree / "config/prod.env").read_text() == "treasure\n"
+
+
+def test_a_background_command_is_covered_too(bench: Bench) -> None:
+    lay_out_secrets(bench)
+    bench.call("run_command", command=READS, run_in_background=True)
+    assert bench.jobs.find("bg1").join(20)
+    content = bench.call("command_output", id="bg1").content
+    assert "open" in content
+    assert "treasure" not in content
+
+
+def test_more_than_can_be_covered_lets_no_command_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay_out_secrets(bench)
+    monkeypatch.setattr("workspaces.sandbox.covering.COVERED", 2)
+    assert bench.call("run_command", command="pwd").code == "TOO_LARGE"
+    monkeypatch.setattr("workspaces.sandbox.covering.LOOKED_AT", 2)
+    assert bench.call("run_command", command="pwd").code == "TOO_LARGE"
+
+
 def test_changes_are_against_the_baseline_whatever_was_committed(bench: Bench) -> None:
     bench.call("run_command", command="echo new > new.txt && rm README.md && git add -A && git commit -qm x")
     result = bench.call("check_changes")

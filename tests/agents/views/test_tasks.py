@@ -102,6 +102,37 @@ def test_rules_and_budgets_are_kept(operator: Client, form: dict[str, Any]) -> N
     assert (limits.steps, limits.seconds, limits.usd) == (12, 120, 0.5)
 
 
+def test_hidden_paths_and_paths_with_secrets_are_kept_and_shown(operator: Client, form: dict[str, Any]) -> None:
+    more = {"hidden": "secrets/**\n*.pem", "secrets_allowed": "tests/fixtures/**", "blocklist": "npm publish *"}
+    operator.post(NEW, form | more)
+    task = Task.objects.get()
+    rules = task.rules()
+    assert (rules.hidden, rules.secrets_allowed) == (["secrets/**", "*.pem"], ["tests/fixtures/**"])
+    shown = Page(operator.get(reverse("task", args=[task.pk])).content).one("main").words
+    assert all(words in shown for words in ("Hidden paths", "*.pem", "May hold secrets", "tests/fixtures/**"))
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("blocklist", "make x\nrun_command(git push", "the parentheses do not match"),
+        ("blocklist", "run_comand(git push *)", "there is no tool"),
+        ("hidden", "../etc/**", "leave out"),
+        ("secrets_allowed", "[z-a]", "brackets"),
+        ("protected", "/", "A glob is empty"),
+    ],
+)
+def test_a_rule_that_cannot_be_read_is_an_error_beside_its_field(
+    operator: Client, form: dict[str, Any], field: str, typed: str, said: str
+) -> None:
+    page = Page(operator.post(NEW, form | {field: typed}).content)
+    area = page.one("textarea", name=field)
+    assert area.attrs["aria-invalid"] == "true"
+    assert area.text.strip() == typed
+    assert said in page.one("div", id=f"id_{field}_error").words
+    assert not Task.objects.exists()
+
+
 def test_an_unknown_base_says_what_is_near_and_keeps_the_rest(
     operator: Client, form: dict[str, Any], source: Path
 ) -> None:

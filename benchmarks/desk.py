@@ -1,0 +1,196 @@
+"""A session of the real tools in this very process, and what the references need of the same place."""
+
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agents.models import Agent, Policy
+from agents.tools.base import Result
+from agents.toolshell import scratch
+from agents.toolshell.loan import Loan, lent
+from agents.toolshell.session import Done, Session, opened
+from benchmarks import trees
+from workspaces import ripgrep, sandbox
+from workspaces.sandbox import bwrap
+from workspaces.sandbox.identity import FIRST_UID, is_root
+
+
+class Failed(Exception):
+    """A call that should have worked did not; the message is its result."""
+
+
+@dataclass
+class Desk:
+    """An implementer in one tree."""
+
+    session: Session
+
+    @property
+    def tree(self) -> Path:
+        return self.session.workspace.tree
+
+    def done(self, name: str, **arguments: Any) -> Done:
+        """Call a tool and nothing more. Raises Failed."""
+        done = self.session.perform(name, arguments)
+        if done.result.is_error:
+            raise Failed(f"{name}: {done.result.content}")
+        return done
+
+    def call(self, name: str, **arguments: Any) -> Result:
+        return self.done(name, **arguments).result
+
+    def write(self, name: str, **arguments: Any) -> None:
+        """Call a tool that writes and commit the read state, as every call of a run does."""
+        self.done(name, **arguments)
+        self.session.save_reads()
+
+    def look(self) -> None:
+        """Do what follows a command that may have changed anything."""
+        self.session.keep(Done(f"look_{time.monotonic_ns()}", 0, Result("", touched=None)))
+
+    def forget(self) -> None:
+        """Note that nothing which was read is in the agent's context any more."""
+        self.session.reads.forget_context(10**9)
+
+
+@dataclass
+class Place:
+    """The folder that all is made in. Trees are made when a row first asks for them."""
+
+    folder: Path
+    uid: int | None
+
+    def desk(self, tree: Path) -> Desk:
+        """Open a session in a tree of this place."""
+        trees.hand_over(tree, self.uid)
+        number = 1 + len(list((self.folder / "runs").glob("*"))) if (self.folder / "runs").exists() else 1
+        loan = _Numbered(self.uid, number)
+        return Desk(opened(tree, loan, Policy(), Agent.IMPLEMENTER))
+
+    @cached_property
+    def database(self) -> sqlite3.Connection:
+        """A database like that of the tools, for references that commit a row."""
+        connection = sqlite3.connect(self.folder / "reference.sqlite3", isolation_level=None)
+        connection.executescript(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE seen (path TEXT PRIMARY KEY, sha TEXT);"
+        )
+        return connection
+
+    def commit(self, path: str) -> None:
+        self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, os.urandom(32).hex()))
+
+    @cached_property
+    def files(self) -> Desk:
+        """A small tree with files of several sizes."""
+        tree = trees.plain(
+            self.folder / "trees" / "files",
+            long=trees.short_text(2_000),
+            edited=trees.text(2_000),
+            vast=trees.text(200_000),
+            large=trees.large_text(5_000_000),
+        )
+        return self.desk(tree)
+
+    @cached_property
+    def ignoring(self) -> Desk:
+        """20,000 files: 4,000 committed, 16,000 in folders that git ignores."""
+        return self.desk(trees.project(self.folder / "trees" / "ignoring", 4_000, 16_000))
+
+    @cached_property
+    def wide(self) -> Desk:
+        """20,000 committed files."""
+        return self.desk(trees.project(self.folder / "trees" / "wide", 20_000))
+
+    @cached_property
+    def changed(self) -> Desk:
+        """2,600 committed files, 50 of them changed since."""
+        tree = trees.project(self.folder / "trees" / "changed", 2_600)
+        trees.change(tree, 50)
+        return self.desk(tree)
+
+    @cached_property
+    def usual(self) -> Desk:
+        """2,600 committed files, none changed."""
+        return self.desk(trees.project(self.folder / "trees" / "usual", 2_600))
+
+
+@dataclass(frozen=True)
+class _Numbered(Loan):
+    """A loan of nothing, since the trees are ours, with a workspace number of its own."""
+
+    number: int = 0
+
+    def __init__(self, uid: int | None, number: int) -> None:
+        super().__init__(uid)
+        object.__setattr__(self, "number", number)
+
+    @property
+    def pk(self) -> int:
+        return super().pk * self.number
+
+
+@contextmanager
+def place() -> Iterator[Place]:
+    """Yield a new place below TMPDIR, removed afterwards; the installation's own data is not touched."""
+    folder = scratch.make_folder()
+    with lent(Loan(), folder):
+        scratch.move_in(folder)
+        yield Place(folder, FIRST_UID if is_root() else None)
+
+
+def rg(tree: Path, *words: str) -> bytes:
+    """Run ripgrep as a person would, and take all that it says."""
+    done = subprocess.run([ripgrep.binary(), *words], cwd=tree, capture_output=True, check=False)
+    return done.stdout
+
+
+class Confined:
+    """The very line that run_command uses, made beforehand, to be started by subprocess alone."""
+
+    def __init__(self, desk: Desk, command: str) -> None:
+        self.desk, self.command = desk, command
+        self.held = ExitStack()
+
+    def prepare(self) -> None:
+        self.held.close()
+        wall = sandbox.probe().wall
+        assert wall is not None
+        self.launch = bwrap.confined(wall, self.command, self.desk.session.place, sandbox.Limits(), self.held)
+
+    def run(self) -> None:
+        launch = self.launch
+        who: dict[str, Any] = (
+            {} if launch.uid is None else {"user": launch.uid, "group": launch.uid, "extra_groups": []}
+        )
+        subprocess.run(
+            launch.argv,
+            env=launch.env,
+            cwd=launch.cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=launch.fds,
+            check=True,
+            **who,
+        )
+
+
+def side_by_side(tree: Path, *commands: list[str]) -> None:
+    """Run git commands at the same time and take all that they say."""
+    running = [
+        subprocess.Popen(["git", *words], cwd=tree, env=trees.GIT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for words in commands
+    ]
+    readers = [threading.Thread(target=process.communicate) for process in running]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()

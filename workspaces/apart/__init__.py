@@ -1,0 +1,93 @@
+"""Parses bytes that may be hostile in a process of its own, which sees nothing but them and has little of everything.
+
+The module that parses is named, and imported there only. It gets the open file as standard input, no path, and has a
+function `parse(file, args)` that returns what JSON can hold.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+MEMORY_BYTES = 1536 << 20
+ANSWER_BYTES = 24 << 20
+CPU_SECONDS = 20
+SECONDS = 40
+_ROOT = Path(__file__).resolve().parents[2]
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from workspaces.apart import child; child.main(*sys.argv[2:])"
+
+
+class Failed(Exception):
+    """The bytes could not be parsed; the text says why, as what follows "it can't be read: "."""
+
+
+class GivenUp(Exception):
+    """The parsing was stopped from outside."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What the process may use; the wall clock is the parent's to watch."""
+
+    memory_bytes: int = MEMORY_BYTES
+    cpu_seconds: int = CPU_SECONDS
+    seconds: int = SECONDS
+
+
+def parse(
+    module: str,
+    file: BinaryIO,
+    args: dict[str, Any],
+    stop: Callable[[], bool] = lambda: False,
+    caps: Caps | None = None,
+) -> dict[str, Any]:
+    """Return what `workspaces.apart.<module>.parse` makes of the file.
+
+    Raises Failed, and GivenUp once `stop` says so.
+    """
+    caps = caps or Caps()
+    os.lseek(file.fileno(), 0, os.SEEK_SET)
+    limits = f"{caps.memory_bytes},{caps.cpu_seconds},{ANSWER_BYTES}"
+    command = [sys.executable, "-I", "-B", "-c", _BOOT, str(_ROOT), module, limits, json.dumps(args)]
+    with tempfile.TemporaryFile() as answer:
+        process = subprocess.Popen(
+            command, stdin=file.fileno(), stdout=answer, stderr=subprocess.DEVNULL, cwd="/", env={"LANG": "C.UTF-8"}
+        )
+        _wait(process, caps.seconds, stop)
+        answer.seek(0)
+        return _answer(answer.read(ANSWER_BYTES), process.returncode)
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: int, stop: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.25)
+                return
+            if stop():
+                raise GivenUp
+            if time.monotonic() > deadline:
+                raise Failed(f"it takes more than {seconds} seconds")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answer(data: bytes, status: int) -> dict[str, Any]:
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise Failed("it takes too much time or memory" if status < 0 else "it is broken")
+    if isinstance(fault := answer.get("fault"), str):
+        raise Failed(fault)
+    return answer

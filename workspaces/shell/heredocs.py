@@ -1,0 +1,191 @@
+"""What bash reads otherwise than the grammar does, put right before parsing: here-documents above all."""
+
+import re
+from dataclasses import dataclass
+
+MARK = "\ue001"
+"""Stands with a number where a here-document was; a character of no meaning, which no shell treats specially."""
+
+MARKED = re.compile(f"{MARK}(\\d+){MARK}")
+_OPERATOR = re.compile(r"<<(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s'\"\\;&|<>()`$#]|(?<=.)#)+)")
+_PLAIN = re.compile(r"[^\\'\"$`()<>#\n}{]+")
+_ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'?", re.DOTALL)
+_BRACES = re.compile(r"(?<!\$)\{[^\s{},]*,")
+_NEEDED = re.compile(rf"<<|\\[ \t\n]|`|{_BRACES.pattern}")
+_WORD_START = " \t\n;&|()<>"
+
+
+@dataclass(frozen=True)
+class HereDocument:
+    """What is fed in; `is_literal`: its delimiter was quoted, so that nothing in it is expanded."""
+
+    text: str
+    is_literal: bool
+
+
+def take_out(source: str) -> tuple[str, list[HereDocument]]:
+    """Return the command with `<MARK0MARK` in the place of each here-document, and the documents by number.
+
+    Bash reads a document where the next line begins, several on one line in order; a grammar can't say that well.
+    """
+    if not _NEEDED.search(source):
+        return source, []
+    scanner = _Scanner(source)
+    scanner.scan()
+    return "".join(scanner.out), scanner.found
+
+
+class _Scanner:
+    """Walks over the characters, knowing what is quoted; `nest` holds what is open: `"`, a backtick, `(`, `((`, `{`."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.at = 0
+        self.out: list[str] = []
+        self.nest: list[str] = []
+        self.pending: list[tuple[str, bool, bool]] = []
+        self.found: list[HereDocument] = []
+
+    def scan(self) -> None:
+        while self.at < len(self.source):
+            before = self.at
+            self._step()
+            assert self.at > before
+        self._bodies()
+
+    def _step(self) -> None:
+        character, top = self.source[self.at], self.nest[-1] if self.nest else ""
+        if plain := _PLAIN.match(self.source, self.at):
+            self._copy(plain.end())
+        elif character == "\\":
+            self._backslash()
+        elif character == '"':
+            self._open_or_close('"', top)
+        elif character == "`":
+            self._backtick(top)
+        elif character == "$":
+            self._dollar(top)
+        elif top == '"':
+            self._copy(self.at + 1)
+        else:
+            self._outside_quotes(character, top)
+
+    def _backslash(self) -> None:
+        """The grammar takes a continued line, and sometimes a quoted blank, for the end of a word."""
+        if self._starts("\\\n"):
+            self.at += 2
+        elif self._starts(("\\ ", "\\\t")) and self.nest[-1:] not in (['"'], ["{"]):
+            self.out.append(f"'{self.source[self.at + 1]}'")
+            self.at += 2
+        else:
+            self._copy(self.at + 2)
+
+    def _outside_quotes(self, character: str, top: str) -> None:
+        match character:
+            case "'":
+                end = self.source.find("'", self.at + 1)
+                self._copy(len(self.source) if end < 0 else end + 1)
+            case "(":
+                self._push("((" if self._starts("((") and not top.startswith("((") else "(")
+            case ")":
+                self._pop_round(top)
+            case "}" if top == "{":
+                self.nest.pop()
+                self._copy(self.at + 1)
+            case "{" if self._at_word_start() and _BRACES.match(self.source, self.at):
+                self.out.append('""')  # the grammar takes `{rm,-rf}` at a command's place for a group; bash does not
+                self._copy(self.at + 1)
+            case "<" if top not in ("((", "{"):
+                self._less()
+            case "#" if top != "{" and self._at_word_start():
+                end = self.source.find("\n", self.at)
+                self._copy(len(self.source) if end < 0 else end)
+            case "\n":
+                self._copy(self.at + 1)
+                self._bodies()
+            case _:
+                self._copy(self.at + 1)
+
+    def _dollar(self, top: str) -> None:
+        if top != '"' and (ansi := _ANSI.match(self.source, self.at)):
+            self._copy(ansi.end())
+        elif self._starts("$(("):
+            self._push("((", 3)
+        elif self._starts("$("):
+            self._push("(", 2)
+        elif self._starts("${"):
+            self._push("{", 2)
+        else:
+            self._copy(self.at + 1)
+
+    def _less(self) -> None:
+        if self._starts("<<<"):
+            self._copy(self.at + 3)
+        elif here := _OPERATOR.match(self.source, self.at):
+            word = here[2]
+            delimiter = re.sub(r"\\(.)|['\"]", lambda quote: quote[1] or "", word)
+            self.out.append(f"<{MARK}{len(self.found) + len(self.pending)}{MARK}")
+            self.pending.append((delimiter, delimiter != word, bool(here[1])))
+            self.at = here.end()
+        else:
+            self._copy(self.at + (2 if self._starts("<<") else 1))
+
+    def _bodies(self) -> None:
+        """Read the documents that were announced on the line before."""
+        for delimiter, is_literal, strips in self.pending:
+            lines: list[str] = []
+            while self.at < len(self.source):
+                end = self.source.find("\n", self.at)
+                end = len(self.source) if end < 0 else end
+                line = self.source[self.at : end]
+                self.at = min(end + 1, len(self.source))
+                line = line.lstrip("\t") if strips else line
+                if line == delimiter:
+                    break
+                lines.append(line + "\n")
+            self.found.append(HereDocument("".join(lines), is_literal))
+        self.pending.clear()
+
+    def _open_or_close(self, mark: str, top: str) -> None:
+        if top == mark:
+            self.nest.pop()
+        else:
+            self.nest.append(mark)
+        self._copy(self.at + 1)
+
+    def _backtick(self, top: str) -> None:
+        """Write it as `$(…)`: the grammar loses its way between several. Where a backslash quotes twice, it stays."""
+        inner = self.source[self.at + 1 : self.source.find("`", self.at + 1)]
+        if top == "$`":
+            self.nest.pop()
+            self.out.append(")")
+            self.at += 1
+        elif top == "`" or "\\" in inner:
+            self._open_or_close("`", top)
+        else:
+            self.nest.append("$`")
+            self.out.append("$(")
+            self.at += 1
+
+    def _push(self, kind: str, size: int = 0) -> None:
+        self.nest.append(kind)
+        self._copy(self.at + (size or len(kind)))
+
+    def _pop_round(self, top: str) -> None:
+        if top == "((" and self._starts("))"):
+            self.nest.pop()
+            self._copy(self.at + 2)
+            return
+        if top == "(":
+            self.nest.pop()
+        self._copy(self.at + 1)
+
+    def _starts(self, text: str | tuple[str, ...]) -> bool:
+        return self.source.startswith(text, self.at)
+
+    def _at_word_start(self) -> bool:
+        return self.at == 0 or self.source[self.at - 1] in _WORD_START
+
+    def _copy(self, end: int) -> None:
+        self.out.append(self.source[self.at : end])
+        self.at = min(end, len(self.source))

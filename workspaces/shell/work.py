@@ -1,0 +1,64 @@
+"""How much work one command may make: bounds on its size, its depth and the processor time it takes."""
+
+import functools
+import time
+from contextlib import suppress
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+BYTES_LIMIT = 128 * 1024
+"""Longest source that is parsed; Linux takes no longer argument either."""
+PIPES_LIMIT = 2000
+"""Pipes in a source; the parser's time grows with their square."""
+SECONDS_LIMIT = 1.0
+NODES_LIMIT = 100_000
+"""Nodes that are visited; half the bytes of each source count too."""
+DEPTH_LIMIT = 70
+"""How deep a command may nest, in nodes of the syntax tree."""
+CHUNK_BYTES = 512
+
+_LANGUAGE = Language(tree_sitter_bash.language())
+
+
+class Work:
+    """What is left of the bounds; shared by all the sources in one command. `is_whole`: all of it could be read."""
+
+    def __init__(self) -> None:
+        self.is_whole = True
+        self._nodes = NODES_LIMIT
+        self._deadline = time.thread_time() + SECONDS_LIMIT
+        self._depth = 0
+
+    def parsed(self, source: bytes) -> Node | None:
+        """Return the root of the syntax tree; None where it can't be had within the bounds."""
+        self._nodes -= len(source) // 2
+        root = None
+        if self._nodes > 0 and len(source) <= BYTES_LIMIT and source.count(b"|") <= PIPES_LIMIT:
+            with suppress(TimeoutError):
+                root = Parser(_LANGUAGE).parse(functools.partial(self._chunk, source)).root_node
+        self.is_whole &= root is not None and not root.has_error
+        return root
+
+    def _chunk(self, source: bytes, at: int, _: object) -> bytes:
+        """Hand the parser its next bytes: the one place where it can be stopped."""
+        if at and time.thread_time() > self._deadline:
+            raise TimeoutError
+        return source[at : at + CHUNK_BYTES]
+
+    def spend(self, nodes: int = 1) -> bool:
+        """Count nodes and return whether there is work left."""
+        self._nodes -= nodes
+        if self._nodes > 0 and not self._nodes % 512 and time.thread_time() > self._deadline:
+            self._nodes = 0
+        self.is_whole &= self._nodes > 0
+        return self._nodes > 0
+
+    def down(self) -> bool:
+        """Go one down and return whether that is allowed; `up` comes after it in any case."""
+        self._depth += 1
+        self.is_whole &= self._depth <= DEPTH_LIMIT
+        return self._depth <= DEPTH_LIMIT
+
+    def up(self) -> None:
+        self._depth -= 1

@@ -2,68 +2,45 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
 
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template, render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from agents import events, terminal
+from agents import bodies, events, looks, terminal, told
+from agents.bodies import changing
+from agents.codelines import Line
 from agents.kept import Kept
+from agents.looks import LOOKS as LOOKS
+from agents.looks import Look
 from agents.models import Event
+from agents.outcomes import Part, outcome
+from agents.told import BODY_CHARS as BODY_CHARS
+from agents.told import ROWS, Told
+from agents.told import clip as clip
 from workspaces import terminal as screen
 
 INLINE_CHARS = 2048
 """Characters of a result up to which a closed card's body comes with it; a longer one is fetched when it is opened."""
+INLINE_CODE_CHARS = 800
+"""The same for code, whose colours take their time."""
+WHOLE_CHARS = 48 * 1024
+"""Characters of one text where a card is asked for by itself: more than an event holds."""
 KEPT_CHARS = 8 * 1024 * 1024
-BODY_CHARS = 16_000
-"""Characters of one text in a card, head and tail; the whole is a link away."""
-DIFF_LINES, ROWS, FIELDS = 400, 250, 20
+FIELDS = 20
+MOST_MS = 10**12
+FILE_TOOLS = frozenset(
+    {"read_file", "write_file", "edit_file", "replace_lines", "insert_lines", "edit_notebook", "revert_file"}
+)
 DENIALS = frozenset({"DENIED", "PROTECTED_PATH", "BLOCKED_COMMAND", "SECRET_DETECTED", "OUTSIDE_WORKSPACE"})
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _TOOL_NAME = re.compile(r"[a-z][a-z_]{0,39}")
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a tool's card begins: icon, verb while it runs and after, the argument that it is about."""
-
-    icon: str
-    doing: str
-    done: str
-    target: str
-
-
-LOOKS = {
-    "read_file": Look("book", "Reading", "Read", "file_path"),
-    "write_file": Look("plus", "Writing", "Wrote", "file_path"),
-    "edit_file": Look("pencil", "Editing", "Edited", "file_path"),
-    "replace_lines": Look("pencil", "Replacing lines", "Replaced lines", "file_path"),
-    "insert_lines": Look("pencil", "Inserting lines", "Inserted lines", "file_path"),
-    "edit_notebook": Look("pencil", "Editing", "Edited", "file_path"),
-    "list_directory": Look("folder", "Listing", "Listed", "path"),
-    "glob": Look("search", "Finding", "Found", "pattern"),
-    "search_in_files": Look("search", "Searching", "Searched", "pattern"),
-    "run_command": Look("term", "Running", "Ran", "command"),
-    "command_output": Look("term", "Following", "Followed", "id"),
-    "stop_command": Look("stop", "Stopping", "Stopped", "id"),
-    "check_changes": Look("file", "Comparing", "Compared with the baseline", ""),
-    "detect_project": Look("eye", "Looking at the project", "Looked at the project", ""),
-    "revert_file": Look("revert", "Putting back", "Put back", "file_path"),
-    "read_sakura_docs": Look("book", "Reading docs", "Read docs", "doc_path"),
-    "list_sakura_directory": Look("folder", "Listing .sakura", "Listed .sakura", "subdirectory"),
-    "read_sakura_memory": Look("book", "Reading memory", "Read memory", "file_name"),
-    "use_skill": Look("flag", "Loading skill", "Loaded skill", "skill"),
-    "finish_task": Look("flag", "Finishing", "Finished", "summary"),
-    "submit_review": Look("shield", "Reviewing", "Reviewed", "summary"),
-}
-_EFFECT_ICONS = {"READ": "eye", "WRITE": "pencil", "EXECUTE": "term", "NETWORK": "link", "FINISH": "flag"}
 
 
 def slug(call_id: str) -> str:
@@ -74,14 +51,6 @@ def slug(call_id: str) -> str:
 
 
 _kept: Kept[SafeString] = Kept(KEPT_CHARS, len)
-
-
-def clip(text: str, limit: int = BODY_CHARS) -> str:
-    """Return the text, or its head and tail with a line that says how much is left out."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
 
 
 def printed(text: str, limit: int = BODY_CHARS) -> SafeString:
@@ -102,12 +71,16 @@ def piece_html(piece: Event) -> SafeString:
 
 @dataclass(frozen=True)
 class Card:
-    """One call and all that is known of it; the templates below agents/cards/ ask it."""
+    """One call and all that is known of it; the templates below agents/cards/ ask it.
+
+    `chars`: how much of one text is shown. On the run page that is BODY_CHARS.
+    """
 
     call: Event
     result: Event | None = None
     snapshot: Event | None = None
     pieces: tuple[Event, ...] = ()
+    chars: int = WHOLE_CHARS
 
     @property
     def run_id(self) -> int:
@@ -132,6 +105,13 @@ class Card:
         return found if isinstance(found, dict) else {}
 
     @cached_property
+    def told(self) -> Told:
+        """The call as its head and its body read it."""
+        return Told(self.run_id, self.tool, self.input, self.data, self.content, self.chars)
+
+    # --- its head ---
+
+    @cached_property
     def effect(self) -> str:
         return str(self.call.data.get("effect") or "READ").upper()
 
@@ -146,22 +126,36 @@ class Card:
 
     @property
     def look(self) -> Look:
-        return LOOKS.get(self.tool) or Look(_EFFECT_ICONS.get(self.effect, "eye"), "Calling", "Called", "")
+        return looks.look_of(self.tool, self.effect)
+
+    @property
+    def icon(self) -> str:
+        return self.look.icon if self.is_busy or self.is_error else looks.icon(self.told, self.look)
 
     @property
     def verb(self) -> str:
         if self.result is None:
             return self.look.doing
-        if self.result.data.get("is_error"):
+        if self.is_error:
             return self.tool.replace("_", " ").capitalize() if self.tool in LOOKS else "Called"
-        return "Created" if self.data.get("created") else self.look.done
+        return looks.verb(self.told, self.look)
 
     @property
     def target(self) -> str:
         if self.tool not in LOOKS:
             return self.tool
         value = self.input.get(self.look.target, "") if self.look.target else ""
-        return clip(" ".join(events.shown(value).split()), 300)
+        if self.look.target == "file_path" and not value:
+            value = self.input.get("path", "")  # what some models call it
+        return clip(" ".join(events.shown("" if value is None else value).split()), 300)
+
+    @property
+    def aside(self) -> str:
+        return clip(looks.aside(self.told), 300)
+
+    @property
+    def outcome(self) -> list[Part]:
+        return outcome(self.told)
 
     # --- how it went ---
 
@@ -182,13 +176,9 @@ class Card:
         return self.is_error and self.code in DENIALS
 
     @property
-    def exit_code(self) -> int | None:
-        code = self.data.get("exit_code")
-        return code if isinstance(code, int) else None
-
-    @property
     def has_failed(self) -> bool:
-        return self.is_error or bool(self.exit_code)
+        """Whether it went wrong; a command that was to be stopped did not, whatever its exit code."""
+        return self.is_error or (self.tool != "stop_command" and bool(told.count(self.data.get("exit_code"))))
 
     @property
     def is_open(self) -> bool:
@@ -199,22 +189,26 @@ class Card:
         return "busy" if self.is_busy else "wrong" if self.has_failed else ""
 
     @property
-    def duration_ms(self) -> int | None:
-        return self.result.data.get("duration_ms") if self.result else None
+    def duration_ms(self) -> float | None:
+        spent = self.result.data.get("duration_ms") if self.result else None
+        return spent if isinstance(spent, int | float) and 0 <= spent < MOST_MS else None
 
     # --- what it says ---
 
     @cached_property
+    def _content(self) -> str:
+        return events.shown(self.result.data.get("content", "")) if self.result else ""
+
+    @cached_property
     def content(self) -> str:
         """The result as the model got it, bounded; the tags around an error are left out."""
-        text = events.shown(self.result.data.get("content", "")) if self.result else ""
-        return _ERROR_TAGS.sub("", clip(text))
+        return _ERROR_TAGS.sub("", clip(self._content, self.chars))
 
     @property
     def terminal(self) -> SafeString:
         """What a command printed: with its colours if the tool kept them, else as the model got it."""
-        kept = self.data.get("output")
-        return printed(_ERROR_TAGS.sub("", events.shown(kept))) if kept else terminal.html(self.content)
+        kept = told.text(self.data.get("output"), WHOLE_CHARS)
+        return printed(_ERROR_TAGS.sub("", kept), self.chars) if kept else terminal.html(self.content)
 
     @property
     def pieces_html(self) -> list[SafeString]:
@@ -242,45 +236,28 @@ class Card:
         return [(name, clip(_readable(value), 4000)) for name, value in list(self.input.items())[:FIELDS]]
 
     @property
-    def diff(self) -> list[tuple[str, str]]:
-        """The change as (kind, text) lines: what the tool says, else what an edit that failed had wanted."""
-        lines = self.data.get("diff")
-        if isinstance(lines, list):
-            return [(str(line[0]), clip(events.shown(line[3]), 1000)) for line in lines[:DIFF_LINES]]
-        return self._wanted() if self.is_error else []
+    def wanted(self) -> list[Line]:
+        """What an edit that failed had wanted."""
+        return changing.wanted(self.told)
 
-    def _wanted(self) -> list[tuple[str, str]]:
-        sides = (("-", "old_string"), ("+", "new_string"))
-        return [(kind, line) for kind, name in sides for line in _lines(self.input.get(name))]
+    # --- where to read on ---
 
     @property
-    def matches(self) -> list[dict[str, Any]]:
-        return [{**match, "url": self.file_url(match)} for match in _dicts(self.data.get("matches"))]
-
-    @property
-    def paths(self) -> list[dict[str, Any]]:
-        """The paths of a list, a glob or a comparison, with links to the file's page."""
-        found = self.data.get("paths") or self.data.get("files")
-        rows = [{"path": path} for path in found if isinstance(path, str)] if isinstance(found, list) else []
-        return [{**row, "url": self.file_url(row)} for row in (rows or _dicts(found))[:ROWS]]
-
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        folder = str(self.data.get("path") or "").strip("/").removeprefix(".")
-        return [
-            {**entry, "url": self.file_url({"path": f"{folder}/{entry.get('name', '')}".lstrip("/")})}
-            for entry in _dicts(self.data.get("entries"))
-        ]
+    def snapshot_words(self) -> str:
+        if self.snapshot is None:
+            return ""
+        number, files = (told.count(self.snapshot.data.get(key)) for key in ("number", "file_count"))
+        many = f", {files:,} file{'' if files == 1 else 's'}" if files else ""
+        return f"Snapshot {number}{many}" if number is not None else ""
 
     @property
     def subject_url(self) -> str:
         """The page of the file that the call is about, or "" if it is about none."""
-        path = self.data.get("path") or next(iter((self.call.data.get("resolved") or {}).values()), "")
-        return self.file_url({"path": path, "line": self.data.get("start")}) if isinstance(path, str) and path else ""
-
-    def file_url(self, place: dict[str, Any]) -> str:
-        query = {"path": place.get("path", ""), **({"line": place["line"]} if place.get("line") else {})}
-        return f"{reverse('workspace_file', args=[self.run_id])}?{urlencode(query, errors='replace')}"
+        resolved = self.call.data.get("resolved")
+        known = next(iter(resolved.values()), "") if isinstance(resolved, dict) else ""
+        path = told.text(self.data.get("path")) or told.text(known)
+        line = self.data.get("start") if self.tool == "read_file" else self.data.get("start_line")
+        return self.told.file_url(path, told.count(line)) if path and self.tool in FILE_TOOLS else ""
 
     @property
     def whole_url(self) -> str:
@@ -290,11 +267,19 @@ class Card:
         ref = ref or (content.get("$body") if isinstance(content, dict) else "")
         return reverse("run_output", args=[self.run_id, ref]) if isinstance(ref, str) and ref.strip("/") else ""
 
+    @property
+    def call_url(self) -> str:
+        """The page of the call by itself, where this shows less than is there."""
+        said = max(len(self._content), len(told.text(self.data.get("output"), WHOLE_CHARS)))
+        is_less = self.chars < said and not self.whole_url
+        return reverse("run_call", args=[self.run_id, self.call.seq]) if is_less else ""
+
     # --- its HTML ---
 
     def body_html(self) -> SafeString:
         """Return what the card shows when it is open."""
-        return SafeString(get_body(self.tool).render({"card": self}))
+        shown = {} if self.is_busy or self.is_error else bodies.body(self.told)
+        return SafeString(get_body(self.tool).render({"card": self, **shown}))
 
     def html(self) -> SafeString:
         """Return the whole card, its body only if it is open already or small. Kept once the call is done."""
@@ -304,13 +289,14 @@ class Card:
         return _kept.get(tuple(marks), self._html)
 
     def _html(self) -> SafeString:
-        shown = {"card": self, "body": self._body_at_once()}
+        card = replace(self, chars=BODY_CHARS)
+        shown = {"card": card, "body": card._body_at_once()}
         return SafeString(render_to_string("agents/events/_tool_call.html", shown).rstrip("\n"))
 
     def _body_at_once(self) -> str:
         if self.is_open:
             return self.body_html()
-        if len(self.content) > INLINE_CHARS:
+        if len(self._content) > (INLINE_CODE_CHARS if self.tool == "read_file" else INLINE_CHARS):
             return ""
         body = self.body_html()
         return body if len(body) <= 2 * INLINE_CHARS else ""
@@ -318,16 +304,12 @@ class Card:
 
 def get_body(tool: str) -> Any:
     """Return the template of a tool's body: agents/cards/_<tool>.html, else the one for any tool."""
-    if _TOOL_NAME.fullmatch(tool):
+    if _TOOL_NAME.fullmatch(tool) and tool in LOOKS:
         try:
             return get_template(f"agents/cards/_{tool}.html")
         except TemplateDoesNotExist:
             pass
     return get_template("agents/cards/_default.html")
-
-
-def _lines(value: Any) -> list[str]:
-    return clip(events.shown(value), 4000).split("\n")[:40] if value else []
 
 
 def _readable(value: Any) -> str:
@@ -338,7 +320,3 @@ def _readable(value: Any) -> str:
             return "\n".join(value[:ROWS])
         case _:
             return clip(str(value), 4000)
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value[:ROWS] if isinstance(item, dict)] if isinstance(value, list) else []

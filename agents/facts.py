@@ -33,7 +33,7 @@ def snapshot_data(snapshot: Snapshot) -> dict[str, Any]:
 
 def totals(workspace: Workspace, snapshot: Snapshot) -> dict[str, Any]:
     """Return what a run's row says of its changes since the baseline, as of a snapshot."""
-    changed = snapshots.changes(workspace, 0, snapshot.number)
+    changed = snapshots.totals(workspace, snapshot)
     return {
         "snapshot": snapshot.number,
         "changed_files": changed.file_count,

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -10,6 +11,7 @@ from pathlib import Path
 from benchmarks import trees
 from benchmarks.desk import Confined, Desk, Place, rg, side_by_side
 from benchmarks.measure import Side
+from workspaces import windows
 
 STATS = 2_000
 """Matches up to which glob looks at the times of files."""
@@ -71,8 +73,12 @@ def _window(offset: int) -> Callable[[Place], tuple[Side, Side]]:
         path = desk.tree / "vast.py"
 
         def anew() -> None:
-            os.utime(path)  # so that nothing known of the file helps: the first look is measured
+            """Let the file be one that nobody has looked at, and that nobody writes any more."""
+            os.utime(path)
+            desk.session.reads.forget(path.name)
+            time.sleep(2 * windows.RACY_NS / 1e9)
             desk.forget()
+            desk.call("read_file", file_path="long.py")  # awake again, as in the middle of a turn
 
         def reference() -> None:
             seen = 0

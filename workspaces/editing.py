@@ -33,6 +33,17 @@ class Edit:
         """The edited text, put together when it is asked for: that of a large file costs milliseconds."""
         return applied(self.before, self.regions) if self.given is None else self.given
 
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The number of the line that each region starts in; counted once, by one pass over the text."""
+        found: list[int] = []
+        at, number = 0, 1
+        for region in self.regions:
+            number += self.before.count("\n", at, region.start)
+            at = region.start
+            found.append(number)
+        return tuple(found)
+
     @property
     def newline(self) -> str:
         """How the lines of the edited text end; known at once where there is no carriage return at all."""

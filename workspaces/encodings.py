@@ -61,13 +61,13 @@ class Decoded:
         """
         self._refuse_guess(added, name)
         offset = self._offsets(data)
-        parts: list[bytes] = [] if data else [self.bom]
-        end = 0
+        parts: list[bytes | memoryview] = [] if data else [self.bom]
+        whole, end = memoryview(data), 0
         for region in regions:
             start = offset(region.start)
-            parts += [data[end:start], self._encoded(region.text, name)]
+            parts += [whole[end:start], self._encoded(region.text, name)]
             end = offset(region.end)
-        return b"".join([*parts, data[end:]])
+        return b"".join([*parts, whole[end:]])
 
     def _refuse_guess(self, added: str, name: str) -> None:
         new = next((c for c in added if ord(c) > 127), None) if self.guessed else None

@@ -1,21 +1,16 @@
 """The `.sakura` folder at a snapshot: its documents, and its memory with the newest entry first."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workspaces import snapshots
+from workspaces import sakura_docs, snapshots
 from workspaces.encodings import is_binary
 from workspaces.models import Workspace
+from workspaces.sakura_docs import FOLDER, MEMORY
 
-FOLDER = ".sakura"
 LIMIT_DEPTH = 4
 LIMIT_DOCUMENTS = 300
 LIMIT_BYTES = 200_000
-MEMORY = f"{FOLDER}/memory"
-
-_ENTRY = re.compile(r"^## ", re.MULTILINE)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2})?")
 
 
 @dataclass(frozen=True)
@@ -79,12 +74,5 @@ def content(workspace: Workspace, number: int, document: Document) -> Content:
 
 def _newest_first(text: str) -> list[str]:
     """Return the head of a memory file, then its "## " entries: by the dates in them, or last written first."""
-    starts = [match.start() for match in _ENTRY.finditer(text)]
-    if not starts:
-        return [text]
-    entries = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)][::-1]
-    dates = [_DATE.search(entry.split("\n", 1)[0]) for entry in entries]
-    if all(dates):
-        order = sorted(zip(dates, entries, strict=True), key=lambda each: each[0][0] if each[0] else "", reverse=True)
-        entries = [entry for _, entry in order]
-    return [text[: starts[0]], *entries]
+    head, entries = sakura_docs.split(text)
+    return [head, *(entry.text for entry in sakura_docs.newest_first(entries))]

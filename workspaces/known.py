@@ -148,7 +148,7 @@ def read_of(git: Git, baseline: str, tree: str) -> Known:
     """Return what the store says of a tree and its baseline: no stat, so the next look reads every file."""
     entries = listing(git, baseline)
     if tree == baseline:
-        return Known(tree, dict(entries), entries, baseline, tally=Tally({}, Totals(0, 0, 0), set()))
+        return Known(tree, dict(entries), entries, baseline, tally=Tally({}, Totals(0, 0, 0), tree, set()))
     return Known(tree, listing(git, tree), entries, baseline)
 
 

@@ -69,10 +69,10 @@ class Block:
 
 def blocks(edit: Edit) -> Iterator[Block]:
     """Yield the stretches of lines that an edit touches, with three lines around each."""
-    text, at, line, drift = edit.before, 0, 1, 0
+    text, drift, done = edit.before, 0, 0
     for start, end, regions in _grouped(edit):
-        line += text.count("\n", at, start)
-        at = start
+        line = edit.numbers[done] - text.count("\n", start, regions[0].start)
+        done += len(regions)
         old = text[start:end]
         new = applied(old, [Region(r.start - start, r.end - start, r.text) for r in regions])
         yield Block(line, line + drift, old, new)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workspaces import paths, ripgrep
+from workspaces import names, paths, ripgrep
 
 MAX_ENTRIES = 500_000
 """Files and folders that one list counts."""
@@ -35,6 +35,14 @@ class Listing:
     entries: list[Entry]
     total: int
     complete: bool = True
+
+
+def row(entry: Entry) -> str:
+    """Return an entry as one line of a list."""
+    name = names.shown(entry.name)
+    if entry.kind == "folder":
+        return f"{name}/"
+    return f"{name}  {entry.size}" if entry.kind == "file" else f"{name}  ({entry.kind})"
 
 
 def folder(root: Path, path: paths.WorkspacePath, keep: int, hides: Hides | None = None) -> Listing:

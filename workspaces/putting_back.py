@@ -11,6 +11,7 @@ from workspaces.known import Known, known_of, memory
 from workspaces.models import Baseline, Snapshot, Workspace
 from workspaces.names import find, raw, shown
 from workspaces.paths import WorkspaceError
+from workspaces.rows import insert
 from workspaces.sandbox.identity import worker_uid
 
 NAMED = 5
@@ -110,7 +111,7 @@ class Baselines:
 
 def _store(rows: list[Baseline]) -> None:
     """Insert rows; one that is there already stays."""
-    Baseline.objects.bulk_create(rows, ignore_conflicts=True)
+    insert(rows, unique=("workspace", "path"))
 
 
 def _ignored_file(workspace: Workspace, git: Git, known: Known, path: bytes) -> store.TreeEntry | None:

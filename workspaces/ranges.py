@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -120,7 +121,9 @@ def moved(ranges: Sequence[Range], edit: Edit) -> tuple[Range, ...]:
 
     Only those that the edit touches are hashed again. New lines that stand by themselves are a range of their own.
     """
-    moves, total = list(_moves(edit)), _total(edit)
+    moves = list(_moves(edit))
+    is_to_the_end = any(region.end == len(edit.before) for region in edit.regions[-1:])
+    total = _total(edit) if is_to_the_end else sys.maxsize  # elsewhere no edit moves a line past the end
     at = [move.line for move in moves]
     by = list(itertools.accumulate((move.by for move in moves), initial=0))
     found: list[Range] = []
@@ -163,11 +166,9 @@ class _Move:
 
 
 def _moves(edit: Edit) -> Iterator[_Move]:
-    at, number = 0, 1
-    for region in edit.regions:
-        number += edit.before.count("\n", at, region.start)
+    for region, number in zip(edit.regions, edit.numbers, strict=True):
         at = region.start
-        gone, come = edit.before.count("\n", region.start, region.end), region.text.count("\n")
+        gone, come = edit.before.count("\n", at, region.end), region.text.count("\n")
         is_apart = (not at or edit.before[at - 1] == "\n") and region.text.endswith("\n")
         yield _Move(number, number + gone, come - gone, region.text if is_apart else "")
 

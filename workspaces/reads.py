@@ -14,6 +14,7 @@ from workspaces.names import shown
 from workspaces.paths import WorkspaceError, WorkspacePath
 from workspaces.putting_back import Baselines
 from workspaces.ranges import Range, Shown, text_hash
+from workspaces.rows import insert
 
 MAX_FILES = 20_000
 MAX_VIEWS = 64
@@ -218,12 +219,7 @@ class Reads:
         if gone:
             ReadState.objects.filter(workspace=self.workspace, reader=self.reader, path__in=gone).delete()
         if rows:
-            ReadState.objects.bulk_create(
-                rows,
-                update_conflicts=True,
-                unique_fields=["workspace", "reader", "path"],
-                update_fields=list(_COLUMNS),
-            )
+            insert(rows, unique=("workspace", "reader", "path"), update=_COLUMNS)
 
     def _put(self, path: WorkspacePath, seen: _Seen) -> None:
         """Keep the state as the latest; past MAX_FILES the oldest is forgotten."""

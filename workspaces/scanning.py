@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from workspaces.store import (
     build_tree,
     stand_in,
 )
+from workspaces.unfit import is_unfit
 
 DEPTH_LIMIT = 200
 """Folders in folders; what lies deeper is left out and named."""
@@ -53,9 +53,6 @@ _GONE = frozenset(
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What git itself refuses as a name because some file system takes it for ".git" (CVE-2014-9390, CVE-2019-1352).
-_LIKE_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
-_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 @contextmanager
@@ -182,7 +179,7 @@ class Scan:
         """Look at what no stat proves to be as it was."""
         name = item.name
         path = prefix + os.fsencode(name)
-        if (name[0] in ".gG" or not name.isascii()) and _unfit(name):
+        if (name[0] in ".gG" or not name.isascii()) and is_unfit(name):
             self._skip_name(path)
         elif item.is_dir(follow_symlinks=False):
             return self._enter(handle, path, depth, ahead=ahead)
@@ -259,7 +256,7 @@ class Scan:
     def _look_at(self, path: bytes) -> None:
         """Look at one path, opened from the root."""
         parent, _, name = path.rpartition(b"/")
-        if any(_unfit(os.fsdecode(part)) for part in path.split(b"/")):
+        if any(is_unfit(os.fsdecode(part)) for part in path.split(b"/")):
             return
         try:
             with folder(self.root, parent) as handle:
@@ -387,11 +384,6 @@ def _sign(found: os.stat_result) -> Stat:
 def _is_empty(handle: int) -> bool:
     with os.scandir(handle) as found:
         return all(item.name.lower() == ".git" for item in found)
-
-
-def _unfit(name: str) -> bool:
-    """Return whether git would not take this name because it is `.git` or may pass for it."""
-    return _LIKE_GIT.fullmatch(name if name.isascii() else _UNSEEN.sub("", name)) is not None
 
 
 def on_disk(root: Path, path: bytes, ignoring: rules.Rules, store: Path) -> TreeEntry | None:

@@ -222,7 +222,7 @@ def _tallying(git: Git, known: Known, old: str, scan: scanning.Scan) -> Iterator
         def tallied() -> list[RawChange]:
             found = counted.results()
             tally.find_large(git, found[-1])
-            tally.take_in(found[-1], changes if counted.narrow else None)
+            tally.take_in(known.tree, found[-1], changes if counted.narrow else None)
             return found[0]
 
         yield tallied
@@ -238,7 +238,7 @@ def _hidden(git: Git, known: Known) -> list[bytes]:
 def totals(workspace: Workspace, snapshot: Snapshot) -> Totals:
     """Return how much a snapshot differs from the baseline; no process for the one just taken, else up to four."""
     known = memory.get(workspace.tree, snapshot.tree)
-    if known is not None and known.tally.totals is not None:
+    if known is not None and known.tally.totals is not None and known.tally.tree == snapshot.tree:
         return known.tally.totals
     found = changes(workspace, 0, snapshot.number)
     return Totals(found.file_count, found.additions, found.deletions)

@@ -37,6 +37,8 @@ class Tally:
     records: dict[bytes, tuple[bool, bool, int, int]] | None = None
     """By path: whether it came, whether it went, lines added, lines removed."""
     totals: Totals | None = None
+    tree: str = ""
+    """The tree that the totals are of."""
     large: set[bytes] | None = None
 
     def note_large(self, changes: Collection[bytes], large: Collection[bytes]) -> None:
@@ -64,8 +66,8 @@ class Tally:
         went = any(new is None and path in baseline for path, new in changes.items())
         return not ((came or any(each[0] for each in rest)) and (went or any(each[1] for each in rest)))
 
-    def take_in(self, found: Sequence[RawChange], changes: Collection[bytes] | None) -> None:
-        """Note what differs from the baseline; `changes` are the only paths that were asked for, None: all were."""
+    def take_in(self, tree: str, found: Sequence[RawChange], changes: Collection[bytes] | None) -> None:
+        """Note what differs between a tree and the baseline; `changes`: the only paths asked for; None: all."""
         kept = {} if changes is None or self.records is None else self.records
         for path in changes or ():
             kept.pop(path, None)
@@ -73,6 +75,7 @@ class Tally:
         kept |= {
             path: (each.old.mode == NO_MODE, each.new.mode == NO_MODE, a, d) for path, (each, a, d) in sums.items()
         }
+        self.tree = tree
         self.totals = Totals(len(kept), sum(each[2] for each in kept.values()), sum(each[3] for each in kept.values()))
         mixed = any(each[0] for each in kept.values()) and any(each[1] for each in kept.values())
         self.records = None if mixed or any(each.status == "R" for each in found) else kept

@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 17
 TAKEN_BYTES = 1 << 15
+NEAR_LINES = 1000
+"""So few are looked for in a small block first."""
 WINDOW_BYTES = 4 << 20
 COUNT_BYTES = 1 << 30
 SCAN_BYTES = 16 << 30
@@ -91,6 +93,9 @@ def _find(descriptor: int, passing: int, starts: "array[int]", stop: Callable[[]
     """
     if not passing:
         return 0, 0
+    near = os.pread(descriptor, TAKEN_BYTES, 0) if passing < NEAR_LINES else b""
+    if near.count(b"\n") >= passing:
+        return _past(near, passing, len(near)), passing
     number = max(0, bisect_left(starts, passing) - 1)
     at, passed = number * BLOCK_BYTES, starts[number]
     block = bytearray(BLOCK_BYTES)

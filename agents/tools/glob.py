@@ -43,11 +43,9 @@ def glob(ctx: ToolContext, args: Glob) -> Result:
     """
     folder, pattern = _base(ctx, args)
     ctx.rules.may_read(folder.relative)
-    if not globs.has_magic(pattern):
-        found = _named(ctx, folder, pattern)
-    else:
-        os.close(listing.open_folder(ctx.tree, folder))
-        found = _look(ctx, folder.relative, pattern)
+    os.close(listing.open_folder(ctx.tree, folder))
+    is_name = not globs.has_magic(pattern) or _exists(ctx, f"{folder.relative or '.'}/{pattern}")
+    found = _named(ctx, folder, pattern) if is_name else _look(ctx, folder.relative, pattern)
     return _answer(ctx, args, names.shown(folder.relative) or ".", found)
 
 
@@ -112,7 +110,7 @@ class _Found:
 
 
 def _named(ctx: ToolContext, folder: paths.WorkspacePath, name: str) -> _Found:
-    """Return the one file that a pattern without a star names, whether a rule ignores it or not."""
+    """Return the one file that a pattern names as it is written, whether a rule ignores it or not."""
     found = _Found(1)
     path = paths.resolve_parent(ctx.tree, f"{folder.relative}/{name}" if folder.relative else name)
     ctx.rules.may_read(path.relative)
@@ -180,7 +178,7 @@ def _answer(ctx: ToolContext, args: Glob, folder: str, found: _Found) -> Result:
         rows.append(
             f"[{len(shown)} of {found.total} files shown, {found.order}{why}; narrow the pattern to see the others]"
         )
-    content = "\n".join(rows) or f"No file matches {args.pattern} in {args.path}.{_hint(args.pattern)}"
+    content = "\n".join(rows) or f"No file matches {args.pattern}{_in(args)}.{_hint(args.pattern)}"
     data = GlobOutput(
         pattern=args.pattern,
         path=folder,
@@ -189,13 +187,17 @@ def _answer(ctx: ToolContext, args: Glob, folder: str, found: _Found) -> Result:
         order=found.order,
         fact=Fact(
             "glob",
-            args.pattern if args.path == "." else f"{args.pattern} in {args.path}",
+            args.pattern + _in(args),
             range=f"{len(shown)} of {found.total}",
             fingerprint=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-            refresh=f"glob {args.pattern}" + ("" if args.path == "." else f" in {args.path}"),
+            refresh=f"glob {args.pattern}{_in(args)}",
         ),
     )
     return Result(content, data.dump(), truncated=cut)
+
+
+def _in(args: Glob) -> str:
+    return "" if args.path == "." else f" in {args.path}"
 
 
 def _hint(pattern: str) -> str:

@@ -34,8 +34,8 @@ class ListDirectoryOutput(Output):
 def list_directory(ctx: ToolContext, args: ListDirectory) -> Result:
     """List a folder of the workspace: folders first, hidden names too, files with their sizes in bytes.
 
-    Use it to look around; use glob to find files by name. With recursive, what .gitignore names, dependencies, build
-    output and caches are left out; name such a folder to list it.
+    Use it to look around; use glob to find files by name. With recursive, it shows all files below and the folders
+    that hold them; what .gitignore names, dependencies, build output and caches are left out unless path names them.
     """
     path = paths.resolve(ctx.tree, args.path)
     ctx.rules.may_read(path.relative)
@@ -50,19 +50,12 @@ def list_directory(ctx: ToolContext, args: ListDirectory) -> Result:
 
 
 def _rows(found: listing.Listing) -> list[str]:
-    rows = [_row(entry) for entry in found.entries]
+    rows = [listing.row(entry) for entry in found.entries]
     if len(found.entries) < found.total:
         rows.append(f"[{len(rows)} of {found.total} entries shown; list a folder below, or use glob]")
     if not found.complete:
         rows.append(f"[there are more: counting stopped at {found.total}]")
     return rows
-
-
-def _row(entry: listing.Entry) -> str:
-    name = names.shown(entry.name)
-    if entry.kind == "folder":
-        return f"{name}/"
-    return f"{name}  {entry.size}" if entry.kind == "file" else f"{name}  ({entry.kind})"
 
 
 def _output(

@@ -24,6 +24,8 @@ HEAD_BYTES = 8000
 _NUMBERED = 10_000
 _PREFIXES = [f"\n{number:6}\t" for number in range(_NUMBERED + 1)]
 """What stands before the lines of nearly every file; looked up four times as fast as written anew."""
+_TAILS = [f"{number:03}\t" for number in range(1000)]
+"""The same for lines further down, after their thousands."""
 
 
 class ReadFile(Input):
@@ -228,11 +230,23 @@ def _any_longer(text: str, limit: int) -> bool:
 
 
 def _numbered(rows: Sequence[str], first: int) -> str:
-    last = first + len(rows)
-    prefixes = _PREFIXES[first:last] if last <= _NUMBERED else [f"\n{number:6}\t" for number in range(first, last)]
     woven = [""] * (2 * len(rows))
-    woven[::2], woven[1::2] = prefixes, rows
+    woven[::2], woven[1::2] = _prefixes(first, first + len(rows)), rows
     return "".join(woven)[1:]
+
+
+def _prefixes(first: int, end: int) -> list[str]:
+    """Return what stands before the lines from `first` to before `end`."""
+    if end <= _NUMBERED:
+        return _PREFIXES[first:end]
+    found: list[str] = []
+    while first < end:
+        thousand, rest = divmod(first, 1000)
+        head = f"\n{thousand:3}" if thousand else "\n   "
+        tails = _TAILS if thousand else [prefix[4:] for prefix in _PREFIXES[:1000]]
+        found += [head + tail for tail in tails[rest : rest + end - first]]
+        first += 1000 - rest
+    return found
 
 
 def _note(first: int, last: int, part: _Part, ended: bool) -> str:

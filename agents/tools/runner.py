@@ -41,12 +41,17 @@ class Call(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call that can be carried out. `resolved` maps path arguments to paths relative to the workspace."""
+    """A call that can be carried out."""
 
     tool: Tool
     args: Input
     effect: Effect
-    resolved: dict[str, str]
+    root: Path | None
+
+    @property
+    def resolved(self) -> dict[str, str]:
+        """The path arguments as paths relative to the workspace, as far as they name one; looked up when asked for."""
+        return _resolved(self.args, self.root)
 
 
 def available(agent: str, toolset: str) -> list[Tool]:
@@ -79,7 +84,7 @@ def prepare(call: Call, tools: Sequence[Tool], root: Path | None = None) -> Prep
         raise ToolError("UNKNOWN_TOOL", f"there is no tool {call.name[:100]!r} here. The tools are: {names}.")
     args = _read_input(tool, call.input)
     effect = tool.effect_of(args) if tool.effect_of else tool.effect
-    return Prepared(tool, args, effect, _resolved(args, root))
+    return Prepared(tool, args, effect, root)
 
 
 def decide(prepared: Prepared, rules: Rules) -> None:

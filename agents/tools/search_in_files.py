@@ -89,7 +89,7 @@ def search_in_files(ctx: ToolContext, args: SearchInFiles) -> Result:
     limit = _limit(ctx, args)
     found = _search(ctx, args, path, kind, limit)
     if not found.total_files:
-        nothing = f"No match for {args.pattern} in {args.path}{_narrowed(args)}."
+        nothing = f"No match for {args.pattern}{_narrowed(args)}."
         return _answer(args, path, found, _Page([], [], 0, 0, ""), nothing)
     page = _lines(ctx, args, found, limit) if args.output_mode == "content" else _files(args, found, limit)
     return _answer(args, path, found, page, "\n".join([*page.rows, *_notes(args, found, page)]))
@@ -208,7 +208,7 @@ def _lines(ctx: ToolContext, args: SearchInFiles, found: searching.Found, limit:
             before = line.number
             block.append(f"{line.number:6}{':' if is_match else '-'} {line.text}")
             if is_match and len(matches) < DATA_MATCHES:
-                matches.append(FoundMatch(path=names.shown(hits.path), line=line.number, text=line.text))
+                matches.append(FoundMatch(path=names.shown(hits.path), line=line.number or None, text=line.text))
         rows += [names.shown(hits.path), *block] if block else []
         if seen > args.offset + limit:
             break
@@ -239,9 +239,10 @@ def _notes(args: SearchInFiles, found: searching.Found, page: _Page) -> list[str
 
 
 def _narrowed(args: SearchInFiles) -> str:
-    said = [f"files like {args.glob}"] if args.glob else []
-    said += [f"files of type {args.type}"] if args.type else []
-    return f" ({', '.join(said)})" if said else ""
+    said = [f" in {args.path}"] if args.path != "." else []
+    said += [f" in files like {args.glob}"] if args.glob else []
+    said += [f" in files of type {args.type}"] if args.type else []
+    return "".join(said)
 
 
 def _answer(

@@ -70,13 +70,10 @@ def target(ctx: ToolContext, file_path: str) -> Iterator[Target]:
     ctx.rules.may_write(path.relative)
     ctx.rules.may_read(path.relative)  # what is hidden can't be written either: the answer would show it
     with files.lock(ctx.workspace.folder / "locks", path):
-        try:
-            content = files.read(tree, path, EDIT_BYTES)
-        except paths.PathError as error:
-            if error.code != "NOT_FOUND":
-                raise
+        if not os.path.lexists(path.real):
             yield Target(tree, path)
             return
+        content = files.read(tree, path, EDIT_BYTES)
         decoded = encodings.decode(content.data, path.given)
         yield Target(tree, path, decoded, content.data, files.sha256(content.data), content.stat)
 
@@ -84,7 +81,7 @@ def target(ctx: ToolContext, file_path: str) -> Iterator[Target]:
 def fresh_text(ctx: ToolContext, target: Target) -> str:
     """Return the text of a file that was read and did not change since. Raises NOT_FOUND, NOT_READ, STALE."""
     if target.decoded is None:
-        raise ToolError("NOT_FOUND", f"{target.path.given} does not exist; create it with write_file.")
+        raise ToolError("NOT_FOUND", f"{paths.missing(target.tree, target.path)} To create it use write_file.")
     ctx.reads.require_fresh(target.path, target.text, target.stat, target.text_sha)
     return target.text
 

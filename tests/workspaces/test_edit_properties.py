@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import GIT_ENV
-from workspaces import editing, encodings, lines, ripgrep
+from workspaces import editing, encodings, lines, ranges, ripgrep
 from workspaces.encodings import Decoded, EncodingError
 from workspaces.matching import EditError
 
@@ -200,6 +200,32 @@ def test_replacing_lines_is_an_edit_of_the_same_lines(ends: list[str], first: in
     old = "".join(rows[first : first + more + 1]).removesuffix("\n").removesuffix("\r")
     by_text = editing.replace(text, old, wanted).text
     assert editing.replace_lines(text, first + 1, first + more + 1, new).text == by_text
+
+
+@FIXED
+@given(st.data(), texts(least=1), st.lists(st.tuples(st.integers(1, 12), st.integers(0, 3)), max_size=4))
+def test_ranges_that_were_read_move_along_and_hold_what_is_there(
+    data: st.DataObject, text: str, spans: list[tuple[int, int]]
+) -> None:
+    parts: list[ranges.Range] = []
+    for first, more in sorted(spans):
+        last = min(first + more, lines.count(text))
+        if (parts[-1].last if parts else 0) < first <= last:
+            parts.append(ranges.Range(first, last, ranges.text_hash(lines.between(text, first, last))))
+    number, new = data.draw(st.integers(1, 12)), data.draw(news())
+    kinds: list[Callable[[], editing.Edit]] = [
+        lambda: editing.replace_lines(text, number, number + 1, new),
+        lambda: editing.insert_lines(text, number, new),
+        lambda: editing.replace(text, data.draw(st.sampled_from(["a", "a\nb", "\n", "b\n"])), new, replace_all=True),
+    ]
+    edit, _ = attempt(data.draw(st.sampled_from(kinds)))
+    assume(edit is not None)
+    assert edit is not None
+    previous = 0
+    for part in ranges.moved(parts, edit):
+        assert previous < part.first <= part.last <= lines.count(edit.text)
+        assert part.sha == ranges.text_hash(lines.between(edit.text, part.first, part.last))
+        previous = part.last
 
 
 def output(*command: str, folder: Path) -> str:

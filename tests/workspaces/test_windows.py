@@ -23,6 +23,7 @@ def no_index() -> Iterator[None]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "BLOCK_BYTES", 16)
     monkeypatch.setattr(windows, "TAKEN_BYTES", 8)
+    monkeypatch.setattr(windows, "NEAR_LINES", 3)
 
 
 def read(path: Path, first: int, count: int) -> windows.Window:

@@ -65,7 +65,7 @@ class Manifests(ABC):
         return table(found)
 
     def yaml(self, name: str) -> dict[str, Any]:
-        """Return what a YAML file holds, its scalars as texts and no merge key followed; {} for one that can't be read."""
+        """Return what a YAML file holds, scalars as texts, no merge key followed; {} for one that can't be read."""
         text = self.text(name)
         if len(text) > YAML_BYTES:
             self.unreadable[name] = f"larger than {YAML_BYTES // 1024} KB"

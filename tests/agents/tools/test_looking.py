@@ -1,6 +1,7 @@
 """list_directory, glob and search_in_files: what is found, what is left out, and in what order."""
 
 import os
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.tools.bench import Bench
-from workspaces import globs
+from workspaces import ripgrep
 
 pytestmark = pytest.mark.django_db
 
@@ -232,27 +233,211 @@ def test_a_pipe_hangs_nothing(bench: Bench) -> None:
     assert found(bench, "p*") == set()
 
 
+def test_all_is_said_of_a_list_for_the_browser(bench: Bench) -> None:
+    data = bench.call("list_directory", path="tests").data
+    assert data["entries"] == [{"name": "test_calc.py", "kind": "file", "size": 65}]
+    assert (data["path"], data["total"], data["complete"], data["recursive"]) == ("tests", 1, True, False)
+    assert (data["fact"]["source"], data["fact"]["subject"], data["fact"]["refresh"]) == (
+        "list_directory",
+        "tests",
+        "list_directory tests",
+    )
+
+
+def test_a_recursive_list_counts_all_and_shows_the_first(bench: Bench) -> None:
+    for number in range(20):
+        bench.write(f"many/{number:02}/deep/x.txt", "x")
+    bench.limits = replace(bench.limits, list_entries=3)
+    result = bench.call("list_directory", recursive=True)
+    assert [entry["name"] for entry in result.data["entries"]] == ["many", "many/00", "many/00/deep"]
+    assert (result.truncated, result.data["total"]) == (True, 1 + 20 * 3 + 4)
+    assert "3 of 65 entries" in result.content
+
+
+def test_a_recursive_list_of_a_folder_names_what_is_below_it(bench: Bench) -> None:
+    bench.write("a/b/c/d.txt", "four")
+    entries = bench.call("list_directory", path="a/b", recursive=True).data["entries"]
+    assert entries == [{"name": "c", "kind": "folder", "size": None}, {"name": "c/d.txt", "kind": "file", "size": 4}]
+
+
+def test_a_name_that_looks_like_a_pattern_is_found(bench: Bench) -> None:
+    for name in ("[id].tsx", "i.tsx", "{x}.tsx", "x.tsx"):
+        bench.write(f"app/{name}", "")
+    assert found(bench, "app/[id].tsx") == {"app/[id].tsx"}
+    assert found(bench, "app/{x}.tsx") == {"app/{x}.tsx"}
+    assert found(bench, "**/[id].tsx") == {"app/[id].tsx"}
+    assert found(bench, "app/[ij].tsx") == {"app/i.tsx"}
+
+
+def test_braces_may_hold_paths(bench: Bench) -> None:
+    bench.write("src/deep/x.py", "")
+    bench.write("web/y.py", "")
+    assert found(bench, "{src/deep,web}/*.py") == {"src/deep/x.py", "web/y.py"}
+
+
+def test_absolute_patterns_work_inside_the_workspace_only(bench: Bench) -> None:
+    assert found(bench, f"{bench.tree}/**/test_*.py") == {"tests/test_calc.py"}
+    assert found(bench, "/workspace/*.py") == {"calc.py"}
+    assert bench.call("glob", pattern="/etc/*").code == "OUTSIDE_WORKSPACE"
+
+
+def test_an_unknown_folder_is_an_error_and_an_unknown_name_none(bench: Bench) -> None:
+    assert bench.call("glob", pattern="*", path="nope").code == "NOT_FOUND"
+    assert bench.call("glob", pattern="*", path="calc.py").code == "NOT_A_DIRECTORY"
+    assert bench.call("glob", pattern="nope/*.zip").content == "No file matches nope/*.zip."
+    assert bench.call("glob", pattern="\0*").data["total"] == 0
+
+
+def test_above_two_thousand_files_are_listed_by_path(bench: Bench) -> None:
+    for number in range(2001):
+        bench.write(f"many/{number:04}.txt", "")
+    os.utime(bench.tree / "many" / "2000.txt", (1, 1))
+    result = bench.call("glob", pattern="**/*.txt")
+    assert (result.data["total"], result.data["order"], result.data["paths"][0]) == (2001, "by path", "many/0000.txt")
+    assert "100 of 2001 files shown, by path" in result.content
+    (bench.tree / "many" / "0000.txt").unlink()
+    assert bench.call("glob", pattern="**/*.txt").data["order"] == "newest first"
+
+
+def test_a_name_that_is_not_utf8_is_found_as_it_is_shown(bench: Bench) -> None:
+    bench.write(f"odd/{os.fsdecode(bytes([0xE9]))}x.txt", "needle")
+    assert found(bench, r"odd/\xe9x.txt") == found(bench, r"odd/\xe9*") == {r"odd/\xe9x.txt"}
+
+
+def test_all_of_an_ignored_folder_is_found_when_it_is_named(bench: Bench) -> None:
+    bench.write(".gitignore", "logs/*\n/made/\n")
+    bench.write("logs/a.txt", "needle")
+    bench.write("made/b.txt", "needle")
+    bench.write("node_modules/p/dist/index.js", "needle")
+    assert hits(bench, "needle") == set()
+    assert hits(bench, "needle", path="logs") == found(bench, "logs/*") == {"logs/a.txt"}
+    assert hits(bench, "needle", path="made") == found(bench, "made/*.txt") == {"made/b.txt"}
+    assert hits(bench, "needle", path="node_modules/p") == {"node_modules/p/dist/index.js"}
+    assert found(bench, "node_modules/**/*.js") == {"node_modules/p/dist/index.js"}
+
+
+def test_only_folders_are_left_out_for_their_names(bench: Bench) -> None:
+    bench.write("build", "needle")
+    bench.write("dist", "needle")
+    assert hits(bench, "needle") == {"build", "dist"}
+
+
+@pytest.mark.parametrize("folder", [".svn", ".hg", ".GIT", ".jj"])
+def test_version_control_is_never_searched(bench: Bench, folder: str) -> None:
+    bench.write(".gitignore", f"!{folder}\n!{folder}/**\n")
+    bench.write(f"sub/{folder}/entries.txt", "needle")
+    bench.write(f"{folder}/entries.txt", "needle")
+    for mode in ("content", "count", "files_with_matches"):
+        assert hits(bench, "needle", output_mode=mode) == set()
+    assert found(bench, "**/entries.txt") == set()
+    assert not any("entries" in entry["name"] for entry in _all(bench))
+
+
+def _all(bench: Bench) -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = bench.call("list_directory", recursive=True).data["entries"]
+    return entries
+
+
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_each_mode_finds_the_same_files(bench: Bench, mode: str) -> None:
+    for name in ("-", "-f.py", "a:b.py", "two\nlines.py", "sp ace.py", "q\"uo'te.py"):
+        bench.write(f"-d/{name}", "x\nneedle\nneedle 1:2\n")
+    result = bench.call("search_in_files", pattern="needle", output_mode=mode)
+    assert {match["path"] for match in result.data["matches"]} == {
+        *("-d/-", "-d/-f.py", "-d/a:b.py", "-d/two\nlines.py", "-d/sp ace.py", "-d/q\"uo'te.py"),
+    }
+    assert (result.data["files"], result.data["total"]) == (6, 6 if mode == "files_with_matches" else 12)
+
+
+def test_many_pages_cover_every_match_once(bench: Bench) -> None:
+    for number in range(40):
+        bench.write(f"p/{number:02}.txt", "needle\n" * (number % 7))
+    seen: list[tuple[str, int]] = []
+    for offset in range(0, 200, 30):
+        page = bench.call("search_in_files", pattern="needle", output_mode="content", head_limit=30, offset=offset)
+        seen += [(match["path"], match["line"]) for match in page.data["matches"]]
+        assert page.data["total"] == sum(number % 7 for number in range(40))
+    assert seen == [(f"p/{number:02}.txt", line) for number in range(40) for line in range(1, number % 7 + 1)]
+
+
+def test_no_limit_shows_more_than_the_default(bench: Bench) -> None:
+    bench.write("many.txt", "needle\n" * 300)
+    limited = bench.call("search_in_files", pattern="needle", output_mode="content")
+    assert (limited.truncated, limited.data["shown"], limited.data["total"]) == (True, 250, 300)
+    whole = bench.call("search_in_files", pattern="needle", output_mode="content", head_limit=0)
+    assert (whole.truncated, whole.data["shown"]) == (False, 300)
+
+
+def test_an_offset_past_the_end_says_so(bench: Bench) -> None:
+    result = bench.call("search_in_files", pattern="add", offset=50)
+    assert "offset 50 is past the last" in result.content
+    assert not result.is_error
+
+
+def test_a_literal_text_of_several_lines_is_one(bench: Bench) -> None:
+    bench.write("a.txt", "one (1)\ntwo [2]\n")
+    bench.write("b.txt", "two [2]\n")
+    assert hits(bench, "one (1)\ntwo [2]", fixed_strings=True) == {"a.txt"}
+
+
+@pytest.mark.parametrize(("pattern", "word"), [("a\0b", "NUL"), ("a\nb", "multiline"), ("[z-a]", "range")])
+def test_a_pattern_that_cannot_be_searched_is_refused(bench: Bench, pattern: str, word: str) -> None:
+    result = bench.call("search_in_files", pattern=pattern)
+    assert (result.code, word in result.content) == ("INVALID_PATTERN", True)
+
+
+def test_globs_of_a_search_bring_no_ignored_file_back(bench: Bench) -> None:
+    bench.write(".gitignore", "*.gen.py\n")
+    bench.write("src/a.gen.py", "needle")
+    bench.write("src/a.py", "needle")
+    bench.write("app/[id]/p.tsx", "needle")
+    bench.write("app/i/p.tsx", "needle")
+    for glob in ("*.py", "**/*.py", "src/*.py", "*.gen.py", "*.{py,pyi}", "src/**"):
+        assert hits(bench, "needle", glob=glob) <= {"src/a.py"}
+    assert hits(bench, "needle", glob="app/[id]/*.tsx") == {"app/[id]/p.tsx"}
+    assert hits(bench, "needle", glob="app/[ij]/*.tsx") == {"app/i/p.tsx"}
+    assert hits(bench, "needle", glob="{a") == set()
+
+
+def test_a_type_of_file_is_a_word(bench: Bench) -> None:
+    assert bench.call("search_in_files", pattern="x", type="py --pre=x").code == "INVALID_INPUT"
+
+
+def test_long_lines_take_no_room_in_many_files(bench: Bench) -> None:
+    for number in range(5):
+        bench.write(f"min{number}.js", "x" * 2_000_000 + "NEEDLE" + "y" * 10 + "\n")
+    result = bench.call("search_in_files", pattern="NEEDLE", output_mode="content")
+    assert len(result.content) < 5 * 600
+    assert all("xNEEDLEy" in match["text"] for match in result.data["matches"])
+
+
+def test_a_line_longer_than_what_is_read_is_named(bench: Bench) -> None:
+    bench.write("huge.js", "x" * 9_000_000 + "NEEDLE\n")
+    bench.write("z.js", "NEEDLE\n")
+    result = bench.call("search_in_files", pattern="NEEDLE", output_mode="content")
+    assert "too long to show" in result.content
+    assert {match["path"] for match in result.data["matches"]} == {"huge.js", "z.js"}
+
+
+@pytest.fixture
+def slow(bench: Bench) -> str:
+    """A pattern that takes ripgrep minutes in this workspace."""
+    bench.write("long.txt", "a" * 9_000_000 + "b")
+    return "(a{1000}){1000}"
+
+
+def test_a_cancelled_search_ends(bench: Bench, slow: str) -> None:
+    threading.Timer(0.3, bench.cancelled.set).start()
+    assert bench.call("search_in_files", pattern=slow).code == "CANCELLED"
+
+
+def test_a_search_that_takes_too_long_ends(bench: Bench, slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripgrep, "TIMEOUT_S", 0.2)
+    assert bench.call("search_in_files", pattern=slow).code == "TIMEOUT"
+
+
 def test_what_cannot_be_entered_hides_nothing_else(bench: Bench) -> None:
     locked: Path = bench.tree / "locked"
     locked.mkdir(mode=0)
     assert "calc.py" in hits(bench, "def add")
     locked.chmod(0o755)
-
-
-@pytest.mark.parametrize(
-    ("rule", "path", "covers"),
-    [
-        (".envrc", "deep/.envrc", True),
-        (".vscode/**", ".vscode/tasks.json", True),
-        ("docs", "docs/a/b.md", True),
-        ("docs", "old/docs/a.md", True),
-        ("docs/", "docs", True),
-        ("/docs", "docs/x", True),
-        ("docs/*.md", "docs/a.md", True),
-        ("docs/*.md", "docs/a/b.md", False),
-        ("*.lock", "yarn.lock.txt", False),
-        (".GitHub/workflows/**", ".github/Workflows/ci.yml", True),
-    ],
-)
-def test_a_rule_covers_paths_as_in_gitignore(rule: str, path: str, covers: bool) -> None:
-    assert globs.matches(rule, path) is covers

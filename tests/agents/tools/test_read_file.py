@@ -206,10 +206,9 @@ def test_a_line_as_long_as_the_cap_is_whole(bench: Bench) -> None:
     assert result.truncated
 
 
-def test_numbers_past_the_table_are_written_too(bench: Bench) -> None:
-    bench.write("a", "".join(f"{n}\n" for n in range(1, 10_011)))
-    content = bench.call("read_file", file_path="a", offset=9_990).content
-    assert content.split("\n")[:-1] == [f"{n:6}\t{n}" for n in range(9_990, 10_011)]
+@pytest.mark.parametrize(("first", "end"), [(1, 5), (990, 1020), (9_990, 10_030), (99_990, 100_020), (1, 12_000)])
+def test_numbers_are_six_wide_wherever_they_begin(first: int, end: int) -> None:
+    assert read_file._prefixes(first, end) == [f"\n{number:6}\t" for number in range(first, end)]
 
 
 def test_a_line_too_long_to_load_is_cut_and_gives_no_right_to_edit(bench: Bench) -> None:

@@ -11,7 +11,7 @@ from django.template.loader import get_template, render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from agents import bodies, events, looks, terminal, told
+from agents import bodies, events, looks, outputs, terminal, told
 from agents.bodies import changing
 from agents.codelines import Line
 from agents.kept import Kept
@@ -154,6 +154,10 @@ class Card:
         return clip(looks.aside(self.told), 300)
 
     @property
+    def aside_is_code(self) -> bool:
+        return self.tool in ("command_output", "stop_command")
+
+    @property
     def outcome(self) -> list[Part]:
         return outcome(self.told)
 
@@ -231,6 +235,15 @@ class Card:
         return clip(_readable(self.input.get("test_result")), 4000)
 
     @property
+    def claimed_files(self) -> str:
+        return ", ".join(told.texts(self.input.get("modified_files")))
+
+    @property
+    def unproven(self) -> list[str]:
+        """What of the claim the facts do not bear out, in sentences."""
+        return self.told.texts("unproven")
+
+    @property
     def fields(self) -> list[tuple[str, str]]:
         """The input, argument by argument, each text bounded."""
         return [(name, clip(_readable(value), 4000)) for name, value in list(self.input.items())[:FIELDS]]
@@ -257,7 +270,8 @@ class Card:
         known = next(iter(resolved.values()), "") if isinstance(resolved, dict) else ""
         path = told.text(self.data.get("path")) or told.text(known)
         line = self.data.get("start") if self.tool == "read_file" else self.data.get("start_line")
-        return self.told.file_url(path, told.count(line)) if path and self.tool in FILE_TOOLS else ""
+        is_gone = self.tool == "revert_file" and any(part.text == "gone" for part in self.outcome)
+        return self.told.file_url(path, told.count(line)) if path and self.tool in FILE_TOOLS and not is_gone else ""
 
     @property
     def whole_url(self) -> str:
@@ -265,7 +279,8 @@ class Card:
         ref = self.result.data.get("output_ref") if self.result else ""
         content = self.result.data.get("content") if self.result else ""
         ref = ref or (content.get("$body") if isinstance(content, dict) else "")
-        return reverse("run_output", args=[self.run_id, ref]) if isinstance(ref, str) and ref.strip("/") else ""
+        is_one = isinstance(ref, str) and outputs.NAME.fullmatch(ref)
+        return reverse("run_output", args=[self.run_id, ref]) if is_one else ""
 
     @property
     def call_url(self) -> str:

@@ -100,9 +100,9 @@ def _is_apart(ends: tuple[int, int], before: int | None, after: int | None) -> b
     return bool((before and before > ends[0] + 1 > 1) or (after and after > ends[1] + 1 > 1))
 
 
-def difference(before: str, after: str) -> list[linediff.Row]:
-    """Return the rows of a diff of two texts."""
-    return linediff.change(editing.whole(before, after)).rows
+def difference(before: str, after: str) -> linediff.Change:
+    """Return how two texts differ, line by line."""
+    return linediff.change(editing.whole(before, after))
 
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@.*")

@@ -82,9 +82,8 @@ def aside(call: Told) -> str:
             return " ".join(call.text("command").split())
         case "run_command":
             return " ".join(told.text(call.input.get("description")).split())
-        case "read_file":
-            pages = told.text(call.input.get("pages"))
-            return f"pages {pages}" if pages else ""
+        case "list_directory":
+            return "with all below" if call.input.get("recursive") is True else ""
         case "check_changes":
             return ", ".join(told.texts(call.input.get("paths"))[:20])
         case "use_skill":

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import told
+from agents.bodies import changing
 from agents.told import Told
 
 
@@ -75,7 +76,16 @@ def _changed(call: Told) -> list[Part]:
     additions, deletions = call.count("additions"), call.count("deletions")
     if additions is None and deletions is None:
         return []
-    return [Part(f"+{additions or 0:,}", "plus"), Part(f"−{deletions or 0:,}", "minus")]
+    return _counts(additions or 0, deletions or 0)
+
+
+def _counts(additions: int, deletions: int) -> list[Part]:
+    return [Part(f"+{additions:,}", "plus"), Part(f"−{deletions:,}", "minus")]
+
+
+def _cell_changed(call: Told) -> list[Part]:
+    change = changing.cell_change(call)
+    return _changed(call) if change is None else _counts(change.additions, change.deletions)
 
 
 def _reverted(call: Told) -> list[Part]:
@@ -226,7 +236,7 @@ _MAKERS = {
     "edit_file": _changed,
     "replace_lines": _changed,
     "insert_lines": _changed,
-    "edit_notebook": _changed,
+    "edit_notebook": _cell_changed,
     "revert_file": _reverted,
     "list_directory": _listed,
     "list_sakura_directory": _listed,

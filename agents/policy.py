@@ -46,7 +46,7 @@ class TaskRules:
     secrets_allowed: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
-        return any(globs.matches(rule, path) for rule in self.hidden)
+        return _rule_of(path, self.hidden) is not None
 
     def may_use(self, tool: str) -> None:
         """Raise DENIED, naming the rule, where one denies the tool itself."""
@@ -54,7 +54,7 @@ class TaskRules:
             raise ToolError("DENIED", f"{tool}: rule `{rule}` denies it whatever its input; go on without it.")
 
     def may_hold_secrets(self, path: str) -> bool:
-        return any(globs.matches(rule, path) for rule in self.secrets_allowed)
+        return _rule_of(path, self.secrets_allowed) is not None
 
     def may_write(self, path: str) -> None:
         """Raise DENIED for a reviewer, PROTECTED_PATH for a protected path, naming the rule."""
@@ -64,23 +64,21 @@ class TaskRules:
             _refuse(path, ".git", "file tools leave a repository's own files alone")
         self._hold(path, NEVER_WRITTEN, "agents read it, people write it")
         self._hold(path, self.protected, "the task protects it")
-        if not any(globs.matches(rule, path) for rule in self.allowed):
+        if _rule_of(path, self.allowed) is None:
             self._hold(
                 path, WRITTEN_IF_TASK_SAYS, "it runs by itself once the work is merged, so the task must allow it"
             )
 
     def _hold(self, path: str, rules: tuple[str, ...], why: str) -> None:
-        for rule in rules:
-            if globs.matches(rule, path):
-                _refuse(path, rule, why)
+        if rule := _rule_of(path, rules):
+            _refuse(path, rule, why)
 
     def may_read(self, path: str) -> None:
         """Raise PROTECTED_PATH for git's own files, DENIED for what the policy hides, naming the rule."""
         if is_git(path):
             _refuse(path, ".git", "file tools leave a repository's own files alone")
-        for rule in self.hidden:
-            if globs.matches(rule, path):
-                raise ToolError("DENIED", f"{path}: rule `{rule}` hides it from agents; go on without it.")
+        if rule := _rule_of(path, self.hidden):
+            raise ToolError("DENIED", f"{path}: rule `{rule}` hides it from agents; go on without it.")
 
     def may_run(self, command: str) -> None:
         """Raise BLOCKED_COMMAND, naming the rule, where a command in it fits the blocklist; the sandbox is the wall."""
@@ -93,6 +91,13 @@ class TaskRules:
             ) from error
         if found:
             raise ToolError("BLOCKED_COMMAND", f"rule `{found.rule}`: {found.instead}", {"rule": found.rule})
+
+
+def _rule_of(path: str, rules: tuple[str, ...]) -> str | None:
+    """Return the first rule that covers the path; that none does, as for nearly all, is one regex's word."""
+    if not rules or not globs.covering(rules)(path):
+        return None
+    return next(rule for rule in rules if globs.matches(rule, path))
 
 
 def _refuse(path: str, rule: str, why: str) -> None:

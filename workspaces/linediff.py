@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from workspaces import lines
 from workspaces.editing import Edit, Region, applied
@@ -43,15 +44,13 @@ def change_of(blocks: Iterable["Block"], limit: int = ROWS) -> Change:
     first = last = here = 0
     for block in blocks:
         here = max(here, block.new_line - 1)
-        for row in _rows(block):
-            kind, now = str(row[0]), row[2]
-            counts[kind] += 1
-            here = now if isinstance(now, int) else here
-            if kind != " ":
-                last = max(last, here if kind == "+" else here + 1)
-                first = first or last
-            if len(rows) < limit:
-                rows.append(row)
+        for run in _runs(block):
+            counts[run.kind] += len(run.texts)
+            begins = here + 1 if run.kind == "-" else run.after
+            here = here if run.kind == "-" else run.after + len(run.texts) - 1
+            if run.kind != " ":
+                first, last = first or begins, max(last, begins, here)
+            rows += run.rows(limit - len(rows))
     if counts["-"] and last > here:  # what was deleted last had nothing below it
         first, last = min(first, here), here
     return Change(rows, counts["+"], counts["-"], sum(counts.values()) > limit, first, last)
@@ -113,15 +112,34 @@ def _lines_after(text: str, offset: int) -> int:
     return offset
 
 
-def _rows(block: Block) -> Iterator[Row]:
+class _Run(NamedTuple):
+    """Lines of one kind in a row, and the numbers that the first of them has, or would have, before and after."""
+
+    kind: str
+    before: int
+    after: int
+    texts: list[str]
+
+    def rows(self, room: int) -> list[Row]:
+        """Return the first of them as rows."""
+        old, new = self.kind != "+", self.kind != "-"
+        return [
+            [self.kind, self.before + i if old else None, self.after + i if new else None, _shown(text)]
+            for i, text in enumerate(self.texts[: max(0, room)])
+        ]
+
+
+def _runs(block: Block) -> Iterator[_Run]:
     old, new = lines.split(block.old), lines.split(block.new)
     for tag, a, b, c, d in _steps(old, new):
+        before, after = block.old_line + a, block.new_line + c
         if tag == "equal":
-            for i in range(b - a):
-                yield [" ", block.old_line + a + i, block.new_line + c + i, _shown(old[a + i])]
-        else:
-            yield from (["-", block.old_line + i, None, _shown(old[i])] for i in range(a, b))
-            yield from (["+", None, block.new_line + i, _shown(new[i])] for i in range(c, d))
+            yield _Run(" ", before, after, new[c:d])
+            continue
+        if b > a:
+            yield _Run("-", before, after, old[a:b])
+        if d > c:
+            yield _Run("+", before, after, new[c:d])
 
 
 def _shown(line: str) -> str:
@@ -130,7 +148,7 @@ def _shown(line: str) -> str:
 
 def _steps(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
     """Return difflib's steps; a change too large for it is one replacement."""
-    if len(old) * len(new) > _DIFF_CELLS:
+    if len(old) * len(new) > _DIFF_CELLS or not old:
         return [("replace", 0, len(old), 0, len(new))]
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [(str(step[0]), *step[1:]) for group in matcher.get_grouped_opcodes(CONTEXT) for step in group]

@@ -76,8 +76,9 @@ class Baselines:
 
     def _of_ignored(self, name: str) -> Baseline | None:
         path = raw(name)
-        if path in self._known.baseline:
-            return None
+        with memory.locked(self.workspace.tree):
+            if path in self._known.baseline or path in self._known.entries:  # what a snapshot holds is not ignored
+                return None
         found = _ignored_file(self.workspace, self._git, self._known, path)
         return self._row(name, found, ignored=True) if found else None
 

@@ -4,7 +4,7 @@ import functools
 import importlib.metadata
 import os
 import re
-import selectors
+import select
 import shutil
 import subprocess
 import tempfile
@@ -20,7 +20,7 @@ from workspaces.paths import WorkspaceError
 TIMEOUT_S = 30
 TICK_S = 0.05
 LINE_BYTES = 8 * 1024 * 1024
-READ_BYTES = 1 << 20
+READ_BYTES = 1 << 16
 STDERR_BYTES = 4000
 
 LEFT_OUT = Path(__file__).with_name("left_out.ignore")
@@ -177,20 +177,24 @@ def _blocks(process: "subprocess.Popen[bytes]", cancelled: threading.Event) -> I
     """Yield blocks until the process ends. One thread, woken by output, looks at the clock and at `cancelled`."""
     deadline = time.monotonic() + TIMEOUT_S
     said = bytearray()
-    with selectors.DefaultSelector() as waiting:
-        for pipe in (process.stdout, process.stderr):
-            assert pipe is not None
-            waiting.register(pipe, selectors.EVENT_READ)
-        while waiting.get_map():
-            for key, _ in waiting.select(TICK_S):
-                block = os.read(key.fd, READ_BYTES)
-                if not block:
-                    waiting.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    yield block
-                else:
-                    said += block[: STDERR_BYTES - len(said)]
-            _go_on(cancelled, deadline)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    stdout = process.stdout.fileno()
+    pipes = {stdout, process.stderr.fileno()}
+    waiting = select.poll()  # selectors would take as long as reading does: many blocks are one line
+    for pipe in pipes:
+        waiting.register(pipe, select.POLLIN)
+    while pipes:
+        for pipe, _ in waiting.poll(TICK_S * 1000):
+            block = os.read(pipe, READ_BYTES)
+            if not block:
+                waiting.unregister(pipe)
+                pipes.discard(pipe)
+            elif pipe == stdout:
+                yield block
+            else:
+                said += block[: STDERR_BYTES - len(said)]
+        _go_on(cancelled, deadline)
     if process.wait() == 2 and said:  # what it could not read is no failure, and is not told
         raise _refusal(said.decode("utf-8", "replace").strip())
 

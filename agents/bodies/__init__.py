@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from agents.bodies import changing, commands, comparing, learning, looking, reading
+from agents.bodies import changing, commands, comparing, detecting, learning, looking, reading
 from agents.told import Told
 
 
@@ -26,7 +26,7 @@ _MAKERS: dict[str, Callable[[Told], dict[str, Any]]] = {
     "glob": looking.globbed,
     "search_in_files": looking.searched,
     "check_changes": comparing.compared,
-    "detect_project": comparing.detected,
+    "detect_project": detecting.detected,
     "read_sakura_docs": learning.documents,
     "read_sakura_memory": learning.memories,
     "use_skill": learning.skill,

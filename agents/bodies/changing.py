@@ -6,6 +6,10 @@ from agents import codelines, told
 from agents.bodies.parts import WORDS
 from agents.codelines import Line
 from agents.told import Told
+from workspaces import linediff
+
+SOURCE_CHARS = 10_000
+"""Of a cell whose source is compared here."""
 
 
 def changed(call: Told) -> dict[str, Any]:
@@ -18,11 +22,19 @@ def changed(call: Told) -> dict[str, Any]:
 
 def notebook_changed(call: Told) -> dict[str, Any]:
     """Return the change of the cell's source rather than that of the JSON around it."""
-    if call.data.get("cut") is True or not isinstance(call.data.get("before"), str):
+    change = cell_change(call)
+    if change is None:
         return changed(call)
-    before, after = call.data["before"], call.data.get("after")
-    rows = codelines.difference(before, after if isinstance(after, str) else "")
-    return changed(call) | {"diff": codelines.diff(rows, call.chars).lines, "diff_is_cut": False}
+    diff = codelines.diff(change.rows, call.chars)
+    return changed(call) | {"diff": diff.lines, "diff_is_cut": diff.is_cut or change.cut}
+
+
+def cell_change(call: Told) -> linediff.Change | None:
+    """Return how the source of an edited cell changed; None where not all of it is known."""
+    before, after = call.data.get("before"), call.data.get("after")
+    if call.data.get("cut") is True or not (isinstance(before, str) and isinstance(after, str)):
+        return None
+    return codelines.difference(before, after) if max(len(before), len(after)) <= SOURCE_CHARS else None
 
 
 def reverted(call: Told) -> dict[str, Any]:

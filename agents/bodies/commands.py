@@ -35,5 +35,4 @@ def followed(call: Told) -> dict[str, Any]:
         "total_bytes": call.count("total_bytes"),
         "left_out": left_out,
         "ran_ms": call.count("duration_ms"),
-        "matched_line": call.text("matched_line"),
     }

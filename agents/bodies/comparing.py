@@ -1,10 +1,10 @@
-"""What check_changes and detect_project show."""
+"""What check_changes shows: the files that differ, and the diffs that the model got."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agents import codelines, told
-from agents.bodies.parts import BLOCKS, WORDS, names_of
+from agents.bodies.parts import BLOCKS
 from agents.codelines import Line
 from agents.told import Told
 
@@ -70,65 +70,3 @@ def _diffs(call: Told) -> list[FileDiff]:
     _, *parts = f"\n\n{call.content}".split("\n\n--- ")
     found = [part.partition("\n") for part in parts[:BLOCKS]]
     return [FileDiff(path, call.review_url(path), codelines.unified(text)) for path, _, text in found]
-
-
-class Command(NamedTuple):
-    """A command that was found, and the file that says so."""
-
-    kind: str
-    command: str
-    file: str
-    url: str
-    because: str
-
-
-_KINDS = {"setup": "set up", "test": "test", "lint": "lint", "types": "type-check", "build": "build"}
-
-
-def detected(call: Told) -> dict[str, Any]:
-    """Return languages, and for each project its commands with the files that say so."""
-    languages = [(told.text(each.get("name")), told.count(each.get("files"))) for each in call.rows("languages")]
-    projects = [_project(call, each) for each in call.rows("projects")[:BLOCKS]]
-    ci = [
-        Command(told.text(each.get("job")), told.text(each.get("command")), file, call.file_url(file), "")
-        for each in call.rows("ci")[:WORDS]
-        if (file := told.text(each.get("file")))
-    ]
-    unreadable = [(told.text(each.get("path")), told.text(each.get("why"))) for each in call.rows("unreadable")[:WORDS]]
-    return {
-        "languages": languages[:WORDS],
-        "projects": projects,
-        "ci": ci,
-        "more_ci": call.more("ci", WORDS),
-        "more": max(0, (call.count("total") or 0) - len(projects)),
-        "unreadable": unreadable,
-        "left_out": call.count("left_out") or 0,
-    }
-
-
-def _project(call: Told, row: dict[str, Any]) -> dict[str, Any]:
-    commands = [
-        Command(
-            _KINDS.get(kind := told.text(each.get("kind")), kind),
-            told.text(each.get("command")),
-            file := told.text(each.get("file")),
-            call.file_url(file),
-            told.text(each.get("because")),
-        )
-        for each in told.rows(row.get("commands"))[:WORDS]
-    ]
-    named = [*told.rows(row.get("package_managers")), *told.rows(row.get("frameworks"))][:WORDS]
-    tools = [(name, file, call.file_url(file)) for each in named for name, file in [_named(each)]]
-    path = told.text(row.get("path"))
-    return {
-        "path": "" if path in ("", ".") else path,
-        "url": call.folder_url(path),
-        "commands": commands,
-        "tools": tools,
-        "manifests": names_of(row.get("manifests")),
-        "members": names_of(row.get("members")),
-    }
-
-
-def _named(row: dict[str, Any]) -> tuple[str, str]:
-    return told.text(row.get("name")), told.text(row.get("file"))

@@ -23,13 +23,18 @@ class Memory(NamedTuple):
     file: str
     line: int | None
     url: str
-    date: str
     text: str
 
 
 def memories(call: Told) -> dict[str, Any]:
     """Return the entries of the memory, newest first."""
-    found = [_memory(call, each) for each in call.rows("entries")[:BLOCKS]]
+    found: list[Memory] = []
+    room = call.chars
+    for row in call.rows("entries")[:BLOCKS]:
+        found.append(_memory(call, row, room))
+        room -= len(found[-1].text)
+        if room <= 0:
+            break
     return {
         "head": call.text("head"),
         "memories": found,
@@ -37,10 +42,10 @@ def memories(call: Told) -> dict[str, Any]:
     }
 
 
-def _memory(call: Told, row: dict[str, Any]) -> Memory:
+def _memory(call: Told, row: dict[str, Any], room: int) -> Memory:
     file, line = told.text(row.get("file")), told.count(row.get("line"))
-    text = told.text(row.get("text"), call.chars // 4)
-    return Memory(file, line, call.file_url(file, line), told.text(row.get("date")), text)
+    text = told.text(row.get("text"), room)
+    return Memory(file, line, call.file_url(file, line), text)
 
 
 def skill(call: Told) -> dict[str, Any]:
@@ -48,7 +53,7 @@ def skill(call: Told) -> dict[str, Any]:
     path, file = call.text("path"), call.text("file")
     narrows = isinstance(call.data.get("tools"), list)
     return {
-        "origin": call.text("origin"),
+        "origin": call.text("origin").removesuffix(f", {path}"),
         "skill_path": path,
         "skill_url": call.file_url(path) if path else "",
         "is_file": bool(file),

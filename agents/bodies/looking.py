@@ -54,7 +54,7 @@ class Hit(NamedTuple):
 class HitFile(NamedTuple):
     path: str
     url: str
-    count: int | None
+    total: int | None
     hits: list[Hit]
 
 

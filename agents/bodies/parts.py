@@ -8,6 +8,7 @@ BLOCKS = 100
 """Cells, pages, files with their diffs, memories: parts of a card that have parts."""
 WORDS = 50
 """Names in a row, such as the tools that are left."""
+NAME_CHARS = 200
 
 
 class Names(NamedTuple):
@@ -19,5 +20,5 @@ class Names(NamedTuple):
 
 def names_of(value: Any) -> Names:
     """Return the names of a list, at most WORDS."""
-    found = told.texts(value)[:WORDS]
+    found = [told.text(each, NAME_CHARS) for each in told.texts(value)[:WORDS]]
     return Names(found, max(0, len(value) - len(found)) if isinstance(value, list) else 0)

@@ -74,7 +74,7 @@ def _pages(content: str) -> list[Page]:
 class Cell(NamedTuple):
     """A notebook's cell as it was read: its source and, as text, what it had put out."""
 
-    index: int
+    number: int
     title: str
     lines: list[Line]
     text: str

@@ -24,6 +24,8 @@ _CAPS = {
     "read_file": "read_chars",
     "search_in_files": "search_chars",
     "run_command": "command_chars",
+    "command_output": "command_chars",
+    "stop_command": "command_chars",
     "check_changes": "changes_chars",
 }
 _NOTE_CHARS = 1000

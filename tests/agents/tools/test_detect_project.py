@@ -177,7 +177,7 @@ def test_the_steps_of_ci_are_evidence(bench: Bench) -> None:
         "          pytest -q \\\n            --cov\n          ruff check .\n      - run: npm test\n"
         "        working-directory: web\n",
     )
-    gitlab = "stages: [x]\n.base: &base\n  script: [make]\njob:\n  <<: *base\n  script:\n    - !reference [a]\n    - go vet\n"
+    gitlab = ".base: &base\n  script: [make]\njob:\n  <<: *base\n  script:\n    - !reference [a]\n    - go vet\n"
     bench.write(".gitlab-ci.yml", gitlab)
     data = bench.call("detect_project").data
     assert [(each["job"], each["command"]) for each in data["ci"]] == [

@@ -285,9 +285,6 @@ def test_a_function_is_read_with_its_arguments() -> None:
     assert "hit 2" in lines(parse('f() { "$1" $2; }; f hit 2'))
 
 
-# --- what else is told ---------------------------------------------------------------------------
-
-
 def test_redirections_are_kept_with_the_command_they_belong_to() -> None:
     first, second = parse("a 2>&1 | b >> out").commands
     assert [(each.descriptor, each.operator, each.target and each.target.text) for each in first.redirects] == [
@@ -360,6 +357,14 @@ def test_hostile_input_is_cut_short(text: str) -> None:
     script = parse(text)
     assert len(script.commands) <= COMMANDS_LIMIT
     assert not script.is_whole
+
+
+def test_out_of_time_the_reading_stops_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workspaces.shell.work.SECONDS_LIMIT", -1.0)
+    for number in range(50):
+        script = parse(f"a{number} b | c\n" * 900)
+        assert not script.is_whole
+        assert not parse(f"$(a{number} " * 900).is_whole
 
 
 def test_a_source_past_the_limit_is_not_read() -> None:

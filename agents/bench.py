@@ -24,6 +24,7 @@ from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
 
 WARN_AT = 0.8
+"""Of a budget, from where on the agent is warned."""
 BUDGET_WORDS = {"usd": "US dollars", "files": "changed files", "lines": "changed lines"}
 
 
@@ -104,9 +105,9 @@ class Bench:
         return [f"{amount:,.0f} of {limit:,} {name} are used; come to an end." for name, amount, limit in near]
 
     def _budgets(self) -> list[tuple[str, float, float]]:
-        limits = self.session.task.limits().model_dump()
+        budgets = self.session.task.limits().model_dump()
         used = self.session.run.used().items()
-        return [(BUDGET_WORDS.get(budget, budget), amount, limits[budget]) for budget, amount in used]
+        return [(BUDGET_WORDS.get(name, name), amount, budgets[name]) for name, amount in used]
 
 
 def lay_out(session: Session, environment: Path | None) -> Bench:
@@ -141,5 +142,5 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
         ),
         system_prompt=prompting.system_prompt(session.run, agent, names, offered, report.level != "none"),
         skills=skills,
-        jobs=Jobs(first=journal.next_job(session)),
+        jobs=Jobs(next_number=journal.next_job(session)),
     )

@@ -17,6 +17,8 @@ NAMED_FINDINGS = 50
 """How many of a review's findings are held against the tree."""
 NAMED_FILES = 20
 """How many file names a sentence lists."""
+_NO_TEST_RUN = "no command that looks like a test run ended in this run"
+_MAY_HIDE = "may not be the tests’ own"
 
 _SAYS_PASS = re.compile(r"\b(pass(es|ed|ing)?|green|succeed(s|ed)?|ok|clean)\b", re.IGNORECASE)
 _NO_FAILURE = re.compile(r"\b(0|no|zero|without)\s+(any\s+)?(fail\w*|errors?)", re.IGNORECASE)
@@ -110,11 +112,8 @@ def _unproven_files(files: Sequence[FileChange], claim: Claim, put_back: Collect
 
 def _unproven_tests(run: Run, said: str, summary: str) -> list[str]:
     """Return why it is unproven that tests pass, where that is said; nothing where it isn't, or is so."""
-    quote = (
-        said
-        if _says_pass(said)
-        else next(filter(_says_pass, (found[0] for found in _ABOUT_TESTS.finditer(summary))), "")
-    )
+    sentences = [said, *(found[0] for found in _ABOUT_TESTS.finditer(summary))]
+    quote = next(filter(_says_pass, sentences), "")
     if not quote:
         return []
     why = _why_unproven(last_tests(run))
@@ -123,14 +122,14 @@ def _unproven_tests(run: Run, said: str, summary: str) -> list[str]:
 
 def _why_unproven(tests: TestRun | None) -> str:
     if tests is None:
-        return "no command that looks like a test run ended in this run"
+        return _NO_TEST_RUN
     shown = f"`{' '.join(tests.command.split())[:200]}` (step {tests.step})"
     if tests.exit_code != 0:
         how = "without an exit code" if tests.exit_code is None else f"with exit code {tests.exit_code}"
         return f"the last test run, {shown}, ended {how}"
     if tests.edited_after:
         return f"{tests.edited_after} after the last test run, {shown}"
-    return f"the exit code of {shown} may not be the tests’ own" if tests.hides_exit else ""
+    return f"the exit code of {shown} {_MAY_HIDE}" if tests.hides_exit else ""
 
 
 def _says_pass(text: str) -> bool:
@@ -147,14 +146,14 @@ def _unproven_place(run: Run, finding: dict[str, Any]) -> str:
             blob = snapshots.read(run.place, path, at)
         except FileNotFoundError:
             continue
-        count = lines_of(blob.data)
+        count = _line_count(blob.data)
         if line and line > count and not blob.truncated:
             return f"A finding names line {line:,} of {path}, which has {_count(count, 'line')}."
         return ""
     return f"A finding names {path}, which is neither in the tree nor in the baseline."
 
 
-def lines_of(data: bytes) -> int:
+def _line_count(data: bytes) -> int:
     """Return how many lines the bytes have; a final newline ends the last one and starts no other."""
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
@@ -233,9 +232,7 @@ def _count(number: int, noun: str) -> str:
 def _tests_row(tests: TestRun | None, claim: Claim | None) -> Row:
     said = claim.test_result if claim else ""
     if tests is None:
-        return _row(
-            "warn", "Unproven", "no command that looks like a test run ended in this run", 0, said, agrees=False
-        )
+        return _row("warn", "Unproven", _NO_TEST_RUN, 0, said, agrees=False)
     detail = f"{tests.command[:200]} · exit {tests.exit_code} · {tests.agent}"
     if tests.exit_code != 0:
         claims_pass = _says_pass(said)
@@ -243,9 +240,7 @@ def _tests_row(tests: TestRun | None, claim: Claim | None) -> Row:
     if tests.edited_after:
         return _row("warn", "Unproven", f"{detail} · but {tests.edited_after} after it", tests.step, said, agrees=False)
     if tests.hides_exit:
-        return _row(
-            "warn", "Unproven", f"{detail} · this exit code may not be the tests’ own", tests.step, said, agrees=False
-        )
+        return _row("warn", "Unproven", f"{detail} · this exit code {_MAY_HIDE}", tests.step, said, agrees=False)
     return _row("ok", "Passed", f"{detail} · after the last edit", tests.step, said, agrees=True)
 
 

@@ -17,7 +17,7 @@ from agents.providers.base import Call
 from agents.session import Session
 from agents.tools.base import Effect, Result
 from agents.tools.runner import Prepared
-from workspaces import paths, snapshots
+from workspaces import background, paths, snapshots
 from workspaces.models import Snapshot
 
 INTERRUPTED_TEXT = (
@@ -133,8 +133,8 @@ def _result_data(call: Call, result: Result) -> dict[str, Any]:
 def next_job(session: Session) -> int:
     """Return the number of the run's next background command: no agent of the run was ever told it. One query."""
     results = session.run.events.filter(kind=Kind.TOOL_RESULT, data__tool="run_command", data__data__background=True)
-    told = [str(name) for name in results.values_list("data__data__id", flat=True)]
-    return 1 + max((int(name[2:]) for name in told if name[2:].isdigit()), default=0)
+    told = results.values_list("data__data__id", flat=True)
+    return 1 + max((background.number_of(str(job_id)) for job_id in told), default=0)
 
 
 def jobs_ended(session: Session, call_ids: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ KNOWN = {
 }
 """Names that other agents give to tools, in small letters, and ours for them."""
 SHOWN_LIMIT = 20
+"""Entries that a note names."""
 
 _NOWHERE = frozenset({"/dev/null", "-"})
 _PROGRAMS = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
@@ -123,11 +124,6 @@ def remaining(tools: Iterable[str], loaded: Iterable[Loaded]) -> tuple[str, ...]
     """Return those of the tools that every loaded skill allows."""
     narrow = [set(each.tools) for each in loaded if each.tools is not None]
     return tuple(tool for tool in tools if is_free(tool) or all(tool in allowed for allowed in narrow))
-
-
-def patterns(loaded: Iterable[Loaded]) -> list[tuple[str, ...]]:
-    """Return the patterns of each skill that narrows commands; a command must fit one of each."""
-    return [each.commands for each in loaded if each.commands is not None]
 
 
 def hold_tool(tool: str, tools: Sequence[str], loaded: Sequence[Loaded]) -> None:

@@ -1,13 +1,12 @@
 """What an agent may do in its workspace: the default rules, the task's own, and who it is."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
 
 from agents import blocklist
 from agents.models import Agent, Policy
-from agents.tools.base import Rules, Tool, ToolError
+from agents.tools.base import Rules, ToolError
 from workspaces import globs
 from workspaces.paths import is_git
 
@@ -104,19 +103,6 @@ def _refuse(path: str, rule: str, why: str) -> None:
     raise ToolError(
         "PROTECTED_PATH", f"{path}: rule `{rule}`: {why}. Leave the file as it is and say so in your summary."
     )
-
-
-def shown(tools: Iterable[Tool], rules: Rules) -> list[Tool]:
-    """Return the tools that the rules do not deny whatever their input: those that a model is told of."""
-    return [tool for tool in tools if _is_allowed(tool, rules)]
-
-
-def _is_allowed(tool: Tool, rules: Rules) -> bool:
-    try:
-        rules.may_use(tool.name)
-    except ToolError:
-        return False
-    return True
 
 
 def rules_for(policy: Policy, agent: str) -> Rules:

@@ -9,8 +9,10 @@ from workspaces import snapshots
 from workspaces.models import Workspace
 
 FOLDER = Path(__file__).parent / "prompts"
-GUIDE_CHARS = 12_000
-"""Characters of each guide file of the repository; a longer one is cut and says so."""
+GUIDE_BYTES = 12_000
+"""Bytes of each guide file of the repository; a longer one is cut and says so."""
+NAMED_FILES = 200
+"""Changed files that a reviewer is told by name."""
 GUIDES = ("AGENTS.md", "CLAUDE.md", ".sakura/SAKURA.md", ".sakura/memory.md")
 
 
@@ -49,11 +51,11 @@ def guides(workspace: Workspace) -> list[str]:
     found = []
     for name in GUIDES:
         try:
-            blob = snapshots.read(workspace, name, 0, limit_bytes=GUIDE_CHARS)
+            blob = snapshots.read(workspace, name, 0, limit_bytes=GUIDE_BYTES)
         except FileNotFoundError:
             continue
         text = blob.data.decode(errors="replace")
-        cut = f"\n(… cut at {GUIDE_CHARS:,} bytes; read {name} for the rest)" if blob.truncated else ""
+        cut = f"\n(… cut at {GUIDE_BYTES:,} bytes; read {name} for the rest)" if blob.truncated else ""
         found.append(f"# From the repository: {name}\n\n{text}{cut}")
     return found
 
@@ -61,8 +63,9 @@ def guides(workspace: Workspace) -> list[str]:
 def review_request(run: Run, claim: dict[str, Any] | None) -> str:
     """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
     changed = snapshots.changes(run.place)
-    files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:200]]
-    more = [f"… and {changed.file_count - 200:,} more files"] if changed.file_count > 200 else []
+    files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:NAMED_FILES]]
+    left_out = changed.file_count - NAMED_FILES
+    more = [f"… and {left_out:,} more files"] if left_out > 0 else []
     said = str((claim or {}).get("summary", "")).strip() or "(nothing)"
     return "\n".join(
         [

@@ -17,6 +17,7 @@ from workspaces.models import Snapshot
 from workspaces.tidying import remove_old_trees
 
 LEFTOVERS = 200
+"""Processes of a lost worker that are ended at once."""
 JOBS_LOST = (
     "The server went down, and with it what you had in the background: {jobs}. "
     "Their ids mean nothing any more; start them again if you need them."

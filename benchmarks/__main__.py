@@ -20,6 +20,7 @@ MEMORY_S = 300
 
 
 def main() -> None:
+    """Measure what was asked for and show it."""
     options = _options()
     wanted = [row for row in ROWS if not options.only or row.name in options.only]
     calls = [name for name in memory.CALLS if not options.only or f"memory-{name}" in options.only]

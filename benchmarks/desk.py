@@ -1,4 +1,4 @@
-"""A session of the real tools in this very process, and what the references need of the same place."""
+"""The real tools at work in this very process, and what the references need of the same place."""
 
 import os
 import sqlite3
@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Desk:
         return done
 
     def call(self, name: str, **arguments: Any) -> Result:
+        """Call a tool and return its result. Raises Failed."""
         return self.done(name, **arguments).result
 
     def write(self, name: str, **arguments: Any) -> None:
@@ -67,12 +69,12 @@ class Place:
 
     folder: Path
     uid: int | None
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def desk(self, tree: Path) -> Desk:
         """Open a session in a tree of this place."""
-        trees.hand_over(tree, self.uid)
-        number = 1 + len(list((self.folder / "runs").glob("*"))) if (self.folder / "runs").exists() else 1
-        loan = _Numbered(self.uid, number)
+        sandbox.own(tree, self.uid)
+        loan = _Numbered(uid=self.uid, number=next(self._numbers))
         return Desk(opened(tree, loan, Policy(), Agent.IMPLEMENTER))
 
     @cached_property
@@ -126,11 +128,7 @@ class Place:
 class _Numbered(Loan):
     """A loan of nothing, since the trees are ours, with a workspace number of its own."""
 
-    number: int = 0
-
-    def __init__(self, uid: int | None, number: int) -> None:
-        super().__init__(uid)
-        object.__setattr__(self, "number", number)
+    number: int = 1
 
     @property
     def pk(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WARM_UP = 3
-Step = Callable[[], None]
+Step = Callable[[], object]
 
 
 def _nothing() -> None:

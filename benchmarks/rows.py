@@ -60,11 +60,7 @@ def _read_whole(place: Place) -> tuple[Side, Side]:
             lines = file.read().decode().split("\n")
         "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, 1))
 
-    return Side(lambda: _ignore(desk.call("read_file", file_path="long.py")), desk.forget), Side(reference)
-
-
-def _ignore(value: object) -> None:
-    """Take a result and leave it."""
+    return Side(lambda: desk.call("read_file", file_path="long.py"), desk.forget), Side(reference)
 
 
 def _window(offset: int) -> Callable[[Place], tuple[Side, Side]]:
@@ -86,7 +82,7 @@ def _window(offset: int) -> Callable[[Place], tuple[Side, Side]]:
                 while seen < offset and (block := file.read(1 << 20)):
                     seen += block.count(b"\n")
 
-        ours = Side(lambda: _ignore(desk.call("read_file", file_path="vast.py", offset=offset, limit=200)), anew)
+        ours = Side(lambda: desk.call("read_file", file_path="vast.py", offset=offset, limit=200), anew)
         return ours, Side(reference)
 
     return sides
@@ -113,7 +109,7 @@ def _edit(name: str, lines: int) -> Callable[[Place], tuple[Side, Side]]:
             data = copy.read_bytes()
             _durable(place, copy, data.replace(old.encode(), f"    edited = {next(numbers)}".encode(), 1))
 
-        return Side(ours), Side(reference, lambda: _ignore(copy.write_text(content)))
+        return Side(ours), Side(reference, lambda: copy.write_text(content))
 
     return sides
 
@@ -139,14 +135,14 @@ def _glob(place: Place) -> tuple[Side, Side]:
         for name in rg(desk.tree, "--files", "-g", "**/*.py").split(b"\n")[:STATS]:
             os.stat(os.path.join(os.fsencode(desk.tree), name))
 
-    return Side(lambda: _ignore(desk.call("glob", pattern="**/*.py"))), Side(reference)
+    return Side(lambda: desk.call("glob", pattern="**/*.py")), Side(reference)
 
 
 def _search(pattern: str) -> Callable[[Place], tuple[Side, Side]]:
     def sides(place: Place) -> tuple[Side, Side]:
         desk = place.ignoring
-        ours = Side(lambda: _ignore(desk.call("search_in_files", pattern=pattern, output_mode="content")))
-        return ours, Side(lambda: _ignore(rg(desk.tree, "-n", pattern)))
+        ours = Side(lambda: desk.call("search_in_files", pattern=pattern, output_mode="content"))
+        return ours, Side(lambda: rg(desk.tree, "-n", pattern))
 
     return sides
 
@@ -154,7 +150,7 @@ def _search(pattern: str) -> Callable[[Place], tuple[Side, Side]]:
 def _looking(name: str, **arguments: object) -> Callable[[Place], tuple[Side, Side]]:
     def sides(place: Place) -> tuple[Side, Side]:
         desk = place.wide
-        return Side(lambda: _ignore(desk.call(name, **arguments))), Side(lambda: _ignore(rg(desk.tree, "--files")))
+        return Side(lambda: desk.call(name, **arguments)), Side(lambda: rg(desk.tree, "--files"))
 
     return sides
 
@@ -166,7 +162,7 @@ def _command(command: str) -> Callable[[Place], tuple[Side, Side]]:
     def sides(place: Place) -> tuple[Side, Side]:
         desk = place.files
         bare = Confined(desk, command)
-        return Side(lambda: _ignore(desk.call("run_command", command=command))), Side(bare.run, bare.prepare)
+        return Side(lambda: desk.call("run_command", command=command)), Side(bare.run, bare.prepare)
 
     return sides
 
@@ -185,7 +181,7 @@ def _changes(place: Place) -> tuple[Side, Side]:
 
     diff = ["diff", "--no-ext-diff", "--no-color", "HEAD"]
     reference = Side(lambda: side_by_side(desk.tree, diff, ["status", "--porcelain=v2"]))
-    return Side(lambda: _ignore(desk.call("check_changes", mode="full")), another), reference
+    return Side(lambda: desk.call("check_changes", mode="full"), another), reference
 
 
 def _first_python(desk: Desk) -> str:
@@ -208,13 +204,13 @@ def _snapshot_of_edit(place: Place) -> tuple[Side, Side]:
         trees.git(desk.tree, "update-index", "--add", "--", other)
         trees.git(desk.tree, "write-tree")
 
-    ours = Side(lambda: _ignore(desk.session.keep(done[-1])), edit)
-    return ours, Side(reference, lambda: _ignore((desk.tree / other).write_text(f"{next(numbers)}\n")))
+    ours = Side(lambda: desk.session.keep(done[-1]), edit)
+    return ours, Side(reference, lambda: (desk.tree / other).write_text(f"{next(numbers)}\n"))
 
 
 def _snapshot_of_nothing(place: Place) -> tuple[Side, Side]:
     desk = place.usual
-    return Side(desk.look), Side(lambda: _ignore(trees.git(desk.tree, "status", "--porcelain")))
+    return Side(desk.look), Side(lambda: trees.git(desk.tree, "status", "--porcelain"))
 
 
 # --- all -----------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from workspaces.sandbox import own
-
 GIT = {
     "PATH": os.defpath + ":/usr/local/bin",
     "HOME": "/nonexistent",
@@ -33,7 +31,7 @@ def git(tree: Path, *words: str) -> bytes:
     return subprocess.run(["git", *words], cwd=tree, env=GIT, check=True, capture_output=True).stdout
 
 
-def line(number: int, chance: random.Random) -> str:
+def _line(number: int, chance: random.Random) -> str:
     first, second, third = (chance.choice(WORDS) for _ in range(3))
     return f"    {first}_{second} = {third}(self.{second}, {number})  # {first} of {third}\n"
 
@@ -41,7 +39,7 @@ def line(number: int, chance: random.Random) -> str:
 def text(lines: int, seed: int = 1) -> str:
     """Return so many lines that look like source text; the middle one is told apart by its number alone."""
     chance = random.Random(seed)  # noqa: S311 -- nothing secret
-    return "".join(line(number, chance) for number in range(1, lines + 1))
+    return "".join(_line(number, chance) for number in range(1, lines + 1))
 
 
 def short_text(lines: int) -> str:
@@ -69,7 +67,7 @@ def _write(tree: Path, count: int, top: str) -> None:
         path = tree / name
         if number % FOLDER_FILES == 0:
             path.parent.mkdir(parents=True, exist_ok=True)
-        body = "".join(line(each, chance) for each in range(chance.randint(20, 140)))
+        body = "".join(_line(each, chance) for each in range(chance.randint(20, 140)))
         mark = f"def {WORDS[number % 7]}_handler_{number}(request): ...\n" if number % 40 == 0 else ""
         path.write_text(body + mark)
 
@@ -117,9 +115,3 @@ def huge(path: Path, size_bytes: int) -> int:
         for _ in range(count):
             file.write(block)
     return count * block.count(b"\n")
-
-
-def hand_over(tree: Path, uid: int | None) -> Path:
-    """Give the tree to the user that commands run as."""
-    own(tree, uid)
-    return tree

@@ -24,6 +24,9 @@ LOOK_S = 0.1
 LOOKED_AT_BYTES = 256 * 1024
 """How much of what came is searched for a pattern at a time."""
 SEARCH_S = 5.0
+"""How long a pattern may look at one piece."""
+_NAME = "bg"
+"""How the id of a background command begins; its number follows."""
 
 
 class _Either(threading.Event):
@@ -138,9 +141,9 @@ class Job:
 
 @dataclass
 class Jobs:
-    """The background commands of one agent at work. `first`: the number that its next one gets."""
+    """The background commands of one agent at work. `next_number`: that which its next one gets."""
 
-    first: int = 1
+    next_number: int = 1
     _jobs: dict[str, Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -153,8 +156,8 @@ class Jobs:
         """
         with self._lock:
             self._must_have_room()
-            job = Job(f"bg{self.first}", call_id, command, place, limits, spool, _Either(cancelled))
-            self.first += 1
+            job = Job(f"{_NAME}{self.next_number}", call_id, command, place, limits, spool, _Either(cancelled))
+            self.next_number += 1
             self._jobs[job.id] = job
             job.start()
         return job
@@ -166,7 +169,7 @@ class Jobs:
                 "DENIED",
                 f"{AT_ONCE} background commands run already ({named(running)}); end one with stop_command first.",
             )
-        if self.first > IN_ALL:
+        if self.next_number > IN_ALL:
             raise WorkspaceError(
                 "DENIED", f"this run has had {IN_ALL} background commands, as many as it may; run it in the foreground."
             )
@@ -202,6 +205,12 @@ class Jobs:
         deadline = time.monotonic() + timeout_s
         for job in jobs:
             job.join(deadline - time.monotonic())
+
+
+def number_of(job_id: str) -> int:
+    """Return the number in the id of a background command, 0 for what is no such id."""
+    number = job_id.removeprefix(_NAME)
+    return int(number) if job_id.startswith(_NAME) and number.isdecimal() else 0
 
 
 def named(commands: Mapping[str, str]) -> str:

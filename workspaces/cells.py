@@ -14,10 +14,13 @@ from workspaces.jsonspans import Container, Part
 from workspaces.paths import WorkspaceError
 
 LIMIT_CHARS = 16 << 20
+"""Characters of a notebook that can be edited by cell."""
 NAMED = 40
 """Ids that a refusal names."""
 _faults: Callable[[Any], Iterator[Any]] = iter_validate  # nbformat leaves it untyped
-_ONLY_CODE = ("execution_count", "outputs")
+_TOP = ("nbformat", "nbformat_minor", "cells")
+_CLEARED = {"execution_count": "null", "outputs": "[]"}
+"""What only a cell of code has, as it is before it runs."""
 
 
 class CellError(WorkspaceError):
@@ -66,7 +69,7 @@ def parse(text: str, name: str) -> Notebook:
     """Return the notebook in the text. Raises CellError TOO_LARGE, INVALID_INPUT for what is none of version 4."""
     if len(text) > LIMIT_CHARS:
         raise CellError(
-            "TOO_LARGE", f"{name} has {len(text)} characters; up to {LIMIT_CHARS} can be edited by cell. Use a command."
+            "TOO_LARGE", f"{name} has {len(text):,} characters; up to {LIMIT_CHARS:,} can be edited by cell. Use a command."
         )
     try:
         return _parsed(text, name)
@@ -95,9 +98,6 @@ def _parsed(text: str, name: str) -> Notebook:
     listed = jsonspans.list_at(text, part.value_start)
     found = tuple(_cell(text, index, each) for index, each in enumerate(listed.parts))
     return Notebook(name, text, minor, found, top, listed)
-
-
-_TOP = ("nbformat", "nbformat_minor", "cells")
 
 
 def _cell(text: str, index: int, part: Part) -> Cell:
@@ -170,14 +170,11 @@ def replace(notebook: Notebook, cell: Cell, source: str, type: str | None) -> Ce
     gone: set[str] = set()
     if type != cell.type:
         values["cell_type"] = json.dumps(type)
-        gone = {"attachments"} if type == "code" else set(_ONLY_CODE)
+        gone = {"attachments"} if type == "code" else set(_CLEARED)
     if type == "code":
         values |= {key: text for key, text in _CLEARED.items() if _is_full(cell, key)}
     text = _rebuilt(notebook.text, cell, style, values, gone)
     return _checked(notebook, Region(cell.at.start, cell.at.end, text), cell, source, type)
-
-
-_CLEARED = {"execution_count": "null", "outputs": "[]"}
 
 
 def _is_full(cell: Cell, key: str) -> bool:

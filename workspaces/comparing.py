@@ -16,7 +16,7 @@ from workspaces.diffs import (
     SAFE,
     FileChange,
     RawChange,
-    file_change,
+    file_changes,
     following,
     has_blob,
     raw_changes,
@@ -71,7 +71,7 @@ def compare_with_baseline(workspace: Workspace, wanted: Wanted | None = None, *,
                 records, rest, cut = _answer(git, late, known.baseline_tree, tree)
         stand_ins = large if large is not None else known.tally.find_large(git, list(records.values()))
     chosen = [each for each in records.values() if wanted is None or wanted(shown(each.path), shown(each.old_path))]
-    files = _files(git, chosen[:FILES_LIMIT], stand_ins, set(before.hidden))
+    files = _files(git, chosen[:FILES_LIMIT], stand_ins, before.hidden)
     if texts and not together:
         rest, cut = _texts_of(git, known.baseline_tree, tree, chosen)
         records = {each.path: each for each in chosen[:NAMED_LIMIT]}
@@ -138,12 +138,12 @@ def _texts_of(git: Git, old: str, new: str, chosen: Sequence[RawChange]) -> tupl
     return out, cut or len(chosen) > NAMED_LIMIT
 
 
-def _files(git: Git, records: Sequence[RawChange], stand_ins: set[bytes], marked: set[str]) -> list[FileChange]:
+def _files(git: Git, records: Sequence[RawChange], stand_ins: set[bytes], hidden: list[str]) -> list[FileChange]:
     """Return the records for people; sizes are asked for where there are no lines to count."""
     plain = [each for each in records if each.counts is None or each.path in stand_ins]
     sizes = store.blob_sizes(git, (side.oid for each in plain for side in (each.old, each.new) if has_blob(side)))
     large = store.stand_ins(git, sizes) if stand_ins else {}
-    return [file_change(each, sizes | large, large.keys(), shown(each.path) in marked) for each in records]
+    return file_changes(records, sizes, large, hidden)
 
 
 def _hunks(records: Sequence[RawChange], patch: bytes, stand_ins: set[bytes]) -> dict[str, bytes]:

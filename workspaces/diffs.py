@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from workspaces import store
@@ -76,6 +76,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Hunk:
+    """A run of changed lines with what is around them; `id` is the same wherever it stands (see parse_hunks)."""
+
     id: str
     header: str
     old_start: int
@@ -87,6 +89,8 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileDiff:
+    """The hunks of one file; none for a binary, one over 50 MB, or (`truncated`) one whose diff is too large."""
+
     path: str
     old_path: str
     hunks: list[Hunk]
@@ -122,20 +126,31 @@ def compare(git: Git, old: str, new: str, hidden: Iterable[str] = ()) -> Changes
     everything = raw_changes(git, old, new)
     records = everything[:FILES_LIMIT]
     sizes = store.blob_sizes(git, (side.oid for each in records for side in (each.old, each.new) if has_blob(side)))
-    large = store.stand_ins(git, sizes)
-    marked = set(hidden)
-    files = [file_change(each, sizes | large, large.keys(), shown(each.path) in marked) for each in records]
+    files = file_changes(records, sizes, store.stand_ins(git, sizes), hidden)
     added, deleted = sum(file.additions for file in files), sum(file.deletions for file in files)
     return Changes(files, len(everything), new, old, added, deleted)
 
 
 def has_blob(side: store.TreeEntry) -> bool:
+    """Return whether a side of a change is a file or link, so that the store has its bytes."""
     return side.mode not in (store.NO_MODE, store.SUBMODULE)
 
 
-def file_change(each: RawChange, sizes: dict[str, int], large: Iterable[str], hidden: bool) -> FileChange:
-    """Return a record for people; `large` are the objects that are stand-ins, `sizes` what is known of sizes."""
-    counts = None if {each.old.oid, each.new.oid} & set(large) else each.counts
+def file_changes(
+    records: Iterable[RawChange], sizes: Mapping[str, int], large: Mapping[str, int], hidden: Iterable[str]
+) -> list[FileChange]:
+    """Return records for people.
+
+    `sizes`: of the objects whose size is known; `large`: of those that are stand-ins, the size of what they stand for;
+    `hidden`: the paths that only a rule added by the run would ignore.
+    """
+    known, marked = {**sizes, **large}, set(hidden)
+    return [_file_change(each, known, large, shown(each.path) in marked) for each in records]
+
+
+def _file_change(each: RawChange, sizes: Mapping[str, int], large: Mapping[str, int], hidden: bool) -> FileChange:
+    stored = each.old.oid not in large and each.new.oid not in large
+    counts = each.counts if stored else None
     additions, deletions = counts or (0, 0)
     return FileChange(
         path=shown(each.path),
@@ -149,7 +164,7 @@ def file_change(each: RawChange, sizes: dict[str, int], large: Iterable[str], hi
         size_old=sizes.get(each.old.oid, 0),
         size_new=sizes.get(each.new.oid, 0),
         hidden=hidden,
-        stored=not {each.old.oid, each.new.oid} & set(large),
+        stored=stored,
     )
 
 

@@ -119,11 +119,13 @@ class Memory:
                     self._locks[root] = lock, waiting - 1
 
     def get(self, root: Path, tree: str) -> Known | None:
+        """Return what is remembered of the folder if that is as of this tree."""
         with self._lock:
             known = self._known.get(root)
             return known if known is not None and known.tree == tree else None
 
     def keep(self, root: Path, known: Known) -> None:
+        """Remember what was seen of the folder; past KNOWN_LIMIT the oldest is forgotten."""
         with self._lock:
             self._known[root] = known
             self._known.move_to_end(root)
@@ -153,6 +155,7 @@ def read_of(git: Git, baseline: str, tree: str) -> Known:
 
 
 def parents(path: bytes) -> Iterator[bytes]:
+    """Yield the folders above a path, the nearest first; the root is none of them."""
     while path := path.rpartition(b"/")[0]:
         yield path
 

@@ -8,7 +8,6 @@ import ctypes
 import errno
 import hashlib
 import os
-import sys
 import tempfile
 import time
 import zlib
@@ -154,7 +153,5 @@ def _sync_range(handle: int, flags: int) -> bool:
 @lru_cache(maxsize=64)
 def _keeps_order(folder: str) -> bool:
     """Return whether one sync of the folder's file system makes all that was done before durable."""
-    if not sys.platform.startswith("linux"):
-        return False
     about = (ctypes.c_long * 32)()  # struct statfs begins with the type
     return _libc.statfs(os.fsencode(folder), about) == 0 and about[0] in _IN_ORDER

@@ -77,13 +77,13 @@ def read(
     Raises WorkspaceError: TOO_LARGE, RANGE, BINARY_FILE with the reason; apart.GivenUp.
     """
     if size > LIMIT_BYTES:
-        raise WorkspaceError("TOO_LARGE", f"{name} is a PDF of {size} bytes; up to {LIMIT_BYTES} can be read.")
+        raise WorkspaceError("TOO_LARGE", f"{name} is a PDF of {size:,} bytes; up to {LIMIT_BYTES:,} can be read.")
     if wanted and sum(last - first + 1 for first, last in wanted) > PAGES:
         raise WorkspaceError("TOO_LARGE", f"pages: {written(wanted)} are more than {PAGES} pages; ask for fewer.")
     try:
         found = apart.parse("pdf", file, {"spans": wanted, "most": PAGES, "chars": chars}, stop)
     except apart.Failed as error:
-        raise WorkspaceError("BINARY_FILE", f"{name} is a PDF ({size} bytes) that can't be read: {error}.") from None
+        raise WorkspaceError("BINARY_FILE", f"{name} is a PDF ({size:,} bytes) that can't be read: {error}.") from None
     pages = Pages(tuple((int(number), text) for number, text in found["pages"]), int(found["total"]))
     _refuse(pages, wanted, name)
     return pages

@@ -53,14 +53,14 @@ def look(file: BinaryIO, size: int, format: str, name: str, stop: Callable[[], b
     if size > LIMIT_BYTES:
         raise WorkspaceError(
             "TOO_LARGE",
-            f"{name} is a {format} picture of {size} bytes; pictures up to {LIMIT_BYTES} bytes can be looked at. "
+            f"{name} is a {format} picture of {size:,} bytes; pictures up to {LIMIT_BYTES:,} bytes can be looked at. "
             "Scale it down with a command first.",
         )
     try:
         found = apart.parse("picture", file, {"format": format, "side": SIDE, "chars": SENT_CHARS}, stop)
     except apart.Failed as error:
         raise WorkspaceError(
-            "BINARY_FILE", f"{name} says it is a {format} picture ({size} bytes), but it can't be shown: {error}."
+            "BINARY_FILE", f"{name} says it is a {format} picture ({size:,} bytes), but it can't be shown: {error}."
         ) from None
     return Picture(
         format=format,

@@ -26,13 +26,6 @@ class PutBackError(WorkspaceError):
     """A path that can't be put back."""
 
 
-def remember_baseline(workspace: Workspace, path: str) -> None:
-    """Note, at once, what the path is before a file tool touches it for the first time."""
-    baselines = Baselines(workspace)
-    baselines.remember(path)
-    baselines.save()
-
-
 class Baselines:
     """What touched files of one workspace were at first: the rows there are, and those that wait for `save`.
 
@@ -125,17 +118,11 @@ def _ignored_file(workspace: Workspace, git: Git, known: Known, path: bytes) -> 
     return scanning.on_disk(workspace.tree, path, ignoring, workspace.repository.store)
 
 
-def put_back(workspace: Workspace, path: str, to: int = 0) -> list[str]:
-    """Put a path of the tree back to snapshot `to`: bytes, mode, link or absence; return the paths written.
-
-    A renamed file goes by its new path: that is removed and the old one comes back. A link is replaced, not followed.
-    Raises PutBackError.
-    """
-    return carry_out(workspace, planned(workspace, path, to))
-
-
 def planned(workspace: Workspace, path: str, to: int = 0) -> Wanted:
-    """Return what putting the path back to snapshot `to` would write, by path; None is absence. Raises PutBackError."""
+    """Return what putting the path back to snapshot `to` would write, by path; None is absence. Raises PutBackError.
+
+    A renamed file goes by its new path: that is removed and the old one comes back.
+    """
     return _wanted(workspace, store.ensure(workspace.repository), path, to)
 
 
@@ -152,7 +139,10 @@ def is_ignored(workspace: Workspace, path: str) -> bool:
 
 
 def carry_out(workspace: Workspace, wanted: Wanted) -> list[str]:
-    """Write what is wanted and return the paths written. Raises PutBackError where something would be lost."""
+    """Write what is wanted, bytes, mode, link or absence, and return the paths written; no link is followed.
+
+    Raises PutBackError where something would be lost.
+    """
     git = store.ensure(workspace.repository)
     for each, entry in wanted.items():
         _must_fit(workspace, git, each, entry)

@@ -13,6 +13,8 @@ from workspaces.editing import Edit, Region, applied
 
 MAX_RANGES = 500
 """So many are kept apart for one file."""
+NAMED = 10
+"""Ranges that a refusal names."""
 
 
 def text_hash(text: str) -> str:
@@ -189,5 +191,6 @@ def _total(edit: Edit) -> int:
 
 
 def listed(ranges: Sequence[Range]) -> str:
-    listed = ", ".join(f"{part.first}–{part.last}" for part in ranges[:10])
-    return listed + (", …" if len(ranges) > 10 else "")
+    """Return the ranges in words, the first ten of them: "1–20, 40–60"."""
+    words = ", ".join(f"{part.first}–{part.last}" for part in ranges[:NAMED])
+    return words + (", …" if len(ranges) > NAMED else "")

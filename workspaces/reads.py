@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from workspaces import lines, ranges
+from workspaces import lines, ranges, rows
 from workspaces.editing import Edit, Region
 from workspaces.encodings import Decoded
 from workspaces.models import ReadState, Workspace
@@ -14,13 +14,10 @@ from workspaces.names import shown
 from workspaces.paths import WorkspaceError, WorkspacePath
 from workspaces.putting_back import Baselines
 from workspaces.ranges import Range, Shown, text_hash
-from workspaces.rows import insert
 
 MAX_FILES = 20_000
 MAX_VIEWS = 64
 """So many results are known to show a file."""
-_COLUMNS = ("ranges", "whole", "size", "mtime_ns", "ctime_ns", "inode", "encoding", "newline", "step", "updated_at")
-
 
 Stat = tuple[int, int, int, int]
 """Size, mtime_ns, ctime_ns, inode."""
@@ -82,8 +79,8 @@ class Reads:
         self.baselines = Baselines(workspace)
         self._lock = threading.Lock()
         self._changed: set[str] = set()
-        rows = ReadState.objects.filter(workspace=workspace, reader=reader).order_by("-updated_at")[:MAX_FILES]
-        self._seen = {row.path: _from_row(row) for row in reversed(rows)}
+        known = ReadState.objects.filter(workspace=workspace, reader=reader).order_by("-updated_at")[:MAX_FILES]
+        self._seen = {row.path: _from_row(row) for row in reversed(known)}
 
     # --- noting ------------------------------------------------------------------------------
 
@@ -170,7 +167,10 @@ class Reads:
             )
 
     def require_fresh(self, path: WorkspacePath, text: str, stat: os.stat_result | None = None, sha: str = "") -> None:
-        """Raise ReadError unless something of the file was seen, and that is as it was then. More: as above."""
+        """Raise ReadError unless something of the file was seen, and that is as it was then.
+
+        `stat` and `sha`: see require_whole.
+        """
         self._fresh(path, text, stat, sha)
 
     def require_seen(self, path: WorkspacePath, text: str, regions: Iterable[Region]) -> None:
@@ -214,12 +214,12 @@ class Reads:
         self.baselines.save()
         with self._lock:
             changed, self._changed = self._changed, set()
-            rows = [self._row(key, self._seen[key]) for key in sorted(changed) if key in self._seen]
+            kept = [self._row(key, self._seen[key]) for key in sorted(changed) if key in self._seen]
             gone = [key for key in changed if key not in self._seen]
         if gone:
             ReadState.objects.filter(workspace=self.workspace, reader=self.reader, path__in=gone).delete()
-        if rows:
-            insert(rows, unique=("workspace", "reader", "path"), update=_COLUMNS)
+        if kept:
+            rows.replace(kept, unique=("workspace", "reader", "path"))
 
     def _put(self, path: WorkspacePath, seen: _Seen) -> None:
         """Keep the state as the latest; past MAX_FILES the oldest is forgotten."""

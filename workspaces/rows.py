@@ -8,17 +8,25 @@ from django.db import connection, models
 from django.db.models.fields import Field
 
 
-def insert(rows: Iterable[models.Model], unique: tuple[str, ...], update: tuple[str, ...] = ()) -> None:
-    """Insert rows; where the `unique` fields are there already, change those of `update`, or nothing.
+def insert(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
+    """Insert rows; one whose `unique` fields are there already is left as it is.
 
     A third of the time of bulk_create for a row or two (0.15 ms, not 0.5). Fields that fill themselves in, such as
     auto_now, are filled in. For SQLite and PostgreSQL.
     """
+    _execute(rows, unique, replaces=False)
+
+
+def replace(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
+    """Insert rows; one whose `unique` fields are there already gets all its other fields anew. More: as insert."""
+    _execute(rows, unique, replaces=True)
+
+
+def _execute(rows: Iterable[models.Model], unique: tuple[str, ...], *, replaces: bool) -> None:
     with connection.cursor() as cursor:
         for row in rows:
-            fields = _fields(type(row))
-            values = [field.get_db_prep_save(field.pre_save(row, True), connection) for field in fields]
-            cursor.execute(_statement(type(row), unique, update), values)
+            values = [field.get_db_prep_save(field.pre_save(row, True), connection) for field in _fields(type(row))]
+            cursor.execute(_statement(type(row), unique, replaces), values)
 
 
 @cache
@@ -27,14 +35,14 @@ def _fields(model: type[models.Model]) -> "tuple[Field[Any, Any], ...]":
 
 
 @cache
-def _statement(model: type[models.Model], unique: tuple[str, ...], update: tuple[str, ...]) -> str:
+def _statement(model: type[models.Model], unique: tuple[str, ...], replaces: bool) -> str:
     """Return the statement; its names are those of our models, so nothing in it is anybody's input."""
     quote = connection.ops.quote_name
     column = {field.name: quote(str(field.column)) for field in _fields(model)}
-    changes = ", ".join(f"{column[name]} = EXCLUDED.{column[name]}" for name in update)
+    changes = ", ".join(f"{named} = EXCLUDED.{named}" for name, named in column.items() if name not in unique)
     return (
         f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(column.values())}) "  # noqa: S608
         f"VALUES ({', '.join(['%s'] * len(column))}) "
         f"ON CONFLICT ({', '.join(column[name] for name in unique)}) "
-        + (f"DO UPDATE SET {changes}" if changes else "DO NOTHING")
+        + (f"DO UPDATE SET {changes}" if replaces else "DO NOTHING")
     )

@@ -29,12 +29,15 @@ FILES_LIMIT = 200
 BASES_LIMIT = 200
 DESCRIPTION_CHARS = 2000
 LINKS_LIMIT = 8
+NAMED = 50
+"""Files that a refusal names."""
 PLACES_LIMIT = 100
 """Places for arguments in one text that are filled in; any further one stays as it is."""
 _PATHS_BYTES = 64 * 1024 * 1024
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 NAME_CHARS = 64
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{NAME_CHARS - 1}}}")
+_PLACE = re.compile(r"\$(?:ARGUMENTS\b|\{ARGUMENTS\}|([1-9])(?![0-9])|\{([1-9])\})")
 _HOLDS_SKILLS = re.compile(rb"(?:(?<=/)|^)\.(?:sakura|claude)/skills/")
 
 
@@ -228,9 +231,6 @@ def _entries(value: Any) -> tuple[str, ...]:
 
 # --- using one ---------------------------------------------------------------------------------------
 
-_PLACE = re.compile(r"\$(?:ARGUMENTS\b|\{ARGUMENTS\}|([1-9])(?![0-9])|\{([1-9])\})")
-
-
 def filled_in(text: str, args: str) -> str:
     """Return the text with the arguments in the places that it has for them, else below it.
 
@@ -266,8 +266,9 @@ def _there(skill: Skill) -> str:
     files = skill.files
     if not files:
         return "There are no files in its folder." if skill.inside else "It is a single file without a folder."
-    more = f" and {len(skill.inside) - 1 - 50} more" if len(skill.inside) - 1 > 50 else ""
-    return f"There are: {', '.join(files[:50])}{more}."
+    left_out = len(skill.inside) - 1 - NAMED
+    more = f" and {left_out} more" if left_out > 0 else ""
+    return f"There are: {', '.join(files[:NAMED])}{more}."
 
 
 def _resolved(skill: Skill, given: str) -> str:

@@ -11,14 +11,12 @@ from django.db import transaction
 
 from workspaces import agent_git, objects, rules, scanning, store, trees
 from workspaces.agent_git import AGENT_OBJECTS
-from workspaces.contents import Blob, Entry, entries, read
+from workspaces.contents import Blob, entries, read
 from workspaces.diffs import (
     LISTED,
     Changes,
     FileChange,
     FileDiff,
-    Hunk,
-    Line,
     RawChange,
     changes,
     file_diff,
@@ -30,7 +28,6 @@ from workspaces.known import Known, known_of, memory, read_of
 from workspaces.models import Snapshot, Workspace
 from workspaces.names import shown
 from workspaces.publishing import commit_branch, fetch_commands, push
-from workspaces.putting_back import PutBackError, put_back, remember_baseline
 from workspaces.reverting import Reverted, RevertError, revert
 from workspaces.sandbox.identity import worker_uid
 from workspaces.store import StoreError, pack
@@ -41,12 +38,8 @@ __all__ = [
     "AGENT_OBJECTS",
     "Blob",
     "Changes",
-    "Entry",
     "FileChange",
     "FileDiff",
-    "Hunk",
-    "Line",
-    "PutBackError",
     "RevertError",
     "Reverted",
     "StoreError",
@@ -62,9 +55,7 @@ __all__ = [
     "patch",
     "prepare",
     "push",
-    "put_back",
     "read",
-    "remember_baseline",
     "revert",
     "take",
     "totals",

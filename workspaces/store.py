@@ -55,6 +55,7 @@ def ensure(repository: Repository) -> Git:
 
 
 def run_ref(workspace: Workspace) -> str:
+    """Return the ref that names the run's latest snapshot."""
     return f"refs/sakura/runs/{workspace.pk}"
 
 
@@ -192,6 +193,7 @@ def build_tree(git: Git, base: str, changes: Mapping[bytes, TreeEntry | None]) -
 
 
 def tree_of(git: Git, commit: str) -> str:
+    """Return the id of a commit's tree. Raises GitError for what is no commit."""
     return git.text("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
 
 

@@ -63,7 +63,7 @@ def test_a_rule_that_is_a_tools_name_denies_the_tool() -> None:
 
 def test_a_denied_tool_is_not_shown() -> None:
     tools = runner.available("implementer", "minimal")
-    names = [tool.name for tool in policy.shown(tools, rules(blocklist=["write_file", "git push"]))]
+    names = [tool.name for tool in runner.usable(tools, rules(blocklist=["write_file", "git push"]))]
     assert names == [tool.name for tool in tools if tool.name != "write_file"]
     assert "run_command" in names
 

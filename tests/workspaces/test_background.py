@@ -29,9 +29,9 @@ def jobs() -> Iterator[Jobs]:
 
 
 def start(jobs: Jobs, run: Runner, command: str, limits: Limits | None = None, name: str = "") -> Job:
-    spool = run.spool.with_name(f"spool-{jobs.first}")
+    spool = run.spool.with_name(f"spool-{jobs.next_number}")
     return jobs.start(
-        command, run.place, limits or Limits(), call_id=name or f"c{jobs.first}", spool=spool, cancelled=run.cancelled
+        command, run.place, limits or Limits(), call_id=name or f"c{jobs.next_number}", spool=spool, cancelled=run.cancelled
     )
 
 
@@ -89,7 +89,7 @@ def test_so_many_run_at_once_and_no_more(jobs: Jobs, run: Runner) -> None:
 
 def test_a_run_has_so_many_and_no_more(run: Runner) -> None:
     with pytest.raises(WorkspaceError, match="100 background commands"):
-        start(Jobs(first=IN_ALL + 1), run, "true")
+        start(Jobs(next_number=IN_ALL + 1), run, "true")
 
 
 def test_an_unknown_id_is_told_those_there_are(jobs: Jobs, run: Runner) -> None:

@@ -229,7 +229,7 @@ def test_put_back_restores_content_mode_link_and_absence(workspace: Workspace) -
     (tree / "tests").rmdir()
     taken(workspace)
     for path in ("calc.py", "README.md", "new", "tests/test_calc.py"):
-        assert snapshots.put_back(workspace, path) == [path]
+        assert put_back(workspace, path) == [path]
     taken(workspace)
     assert statuses(workspace) == {}
     assert not (tree / "calc.py").is_symlink()
@@ -240,14 +240,14 @@ def test_put_back_goes_to_any_snapshot(workspace: Workspace) -> None:
     for text in ("one\n", "two\n"):
         path.write_text(text)
         taken(workspace)
-    snapshots.put_back(workspace, "calc.py", 1)
+    put_back(workspace, "calc.py", 1)
     assert path.read_text() == "one\n"
 
 
 def test_put_back_of_a_renamed_file_undoes_the_rename(workspace: Workspace) -> None:
     (workspace.tree / "calc.py").rename(workspace.tree / "sums.py")
     taken(workspace)
-    assert snapshots.put_back(workspace, "sums.py") == ["calc.py", "sums.py"]
+    assert put_back(workspace, "sums.py") == ["calc.py", "sums.py"]
     assert not (workspace.tree / "sums.py").exists()
 
 
@@ -259,21 +259,21 @@ def test_an_ignored_file_that_was_touched_goes_back_to_its_first_bytes(source: P
     workspace = prepared(repository)
     secret, fresh = workspace.tree / "a.env", workspace.tree / "b.env"
     secret.write_bytes(b"\xffFIRST\n")
-    snapshots.remember_baseline(workspace, "a.env")
-    snapshots.remember_baseline(workspace, "b.env")
-    snapshots.remember_baseline(workspace, "a.env")
+    remember_baseline(workspace, "a.env")
+    remember_baseline(workspace, "b.env")
+    remember_baseline(workspace, "a.env")
     secret.write_text("second\n")
     fresh.write_text("new\n")
-    snapshots.put_back(workspace, "a.env")
-    snapshots.put_back(workspace, "b.env")
+    put_back(workspace, "a.env")
+    put_back(workspace, "b.env")
     assert secret.read_bytes() == b"\xffFIRST\n"
     assert not fresh.exists()
     assert dict(Baseline.objects.values_list("path", "kind")) == {"a.env": "file", "b.env": "absent"}
 
 
 def test_baseline_rows_say_what_a_touched_file_was(workspace: Workspace) -> None:
-    snapshots.remember_baseline(workspace, "calc.py")
-    snapshots.remember_baseline(workspace, "new.py")
+    remember_baseline(workspace, "calc.py")
+    remember_baseline(workspace, "new.py")
     rows = {row.path: row for row in Baseline.objects.all()}
     assert (rows["calc.py"].kind, rows["calc.py"].mode, rows["calc.py"].ignored) == ("file", "100644", False)
     assert rows["calc.py"].size == (workspace.tree / "calc.py").stat().st_size
@@ -285,17 +285,17 @@ def test_put_back_over_a_folder_says_what_would_be_lost(workspace: Workspace) ->
     place.unlink()
     (place / "deep").mkdir(parents=True)
     (place / "deep" / "precious").write_text("x\n")
-    with pytest.raises(snapshots.PutBackError, match=r"calc\.py/deep/precious"):
-        snapshots.put_back(workspace, "calc.py")
+    with pytest.raises(PutBackError, match=r"calc\.py/deep/precious"):
+        put_back(workspace, "calc.py")
     (place / "deep" / "precious").unlink()
-    snapshots.put_back(workspace, "calc.py")
+    put_back(workspace, "calc.py")
     assert place.is_file()
 
 
 def test_nothing_to_go_back_to_is_said(workspace: Workspace) -> None:
     for path, to in (("never/was", 0), ("calc.py", 99)):
-        with pytest.raises(snapshots.PutBackError) as error:
-            snapshots.put_back(workspace, path, to)
+        with pytest.raises(PutBackError) as error:
+            put_back(workspace, path, to)
         assert error.value.code == "NO_BASELINE"
 
 
@@ -305,8 +305,8 @@ def test_put_back_never_writes_through_a_link(workspace: Workspace, tmp_path: Pa
     (workspace.tree / "tests" / "test_calc.py").unlink()
     (workspace.tree / "tests").rmdir()
     (workspace.tree / "tests").symlink_to(outside)
-    with pytest.raises(snapshots.PutBackError):
-        snapshots.put_back(workspace, "tests/test_calc.py")
+    with pytest.raises(PutBackError):
+        put_back(workspace, "tests/test_calc.py")
     assert list(outside.iterdir()) == []
 
 
@@ -314,5 +314,5 @@ def test_what_is_put_back_belongs_to_the_runs_user(workspace: Workspace) -> None
     uid = (workspace.tree / "calc.py").stat().st_uid
     assert uid == worker_uid(workspace.pk) if os.geteuid() == 0 else os.geteuid()
     (workspace.tree / "calc.py").unlink()
-    snapshots.put_back(workspace, "calc.py")
+    put_back(workspace, "calc.py")
     assert (workspace.tree / "calc.py").stat().st_uid == uid

@@ -1,4 +1,4 @@
-"""Parses bytes that may be hostile in a process of its own, which sees nothing but them and has little of everything.
+"""Parses bytes that may be hostile in a process of its own, which is given nothing but them and little of everything.
 
 The module that parses is named, and imported there only. It gets the open file as standard input, no path, and has a
 function `parse(file, args)` that returns what JSON can hold.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from workspaces.projects.manifests import Manifests, table
@@ -15,17 +16,31 @@ _LOCKS = {
 }
 _REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt")
 _DEV_EXTRAS = {"dev", "test", "tests", "testing"}
-_TOOLS: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
-    # kind, command, table of pyproject.toml, files of its own, section, files that may have it
-    ("lint", "python3 -m ruff check .", "ruff", ("ruff.toml", ".ruff.toml"), "", ()),
-    ("lint", "python3 -m flake8", "flake8", (".flake8",), "[flake8]", ("setup.cfg", "tox.ini")),
-    ("lint", "python3 -m black --check .", "black", (), "", ()),
-    ("lint", "python3 -m pylint --recursive=y .", "pylint", (".pylintrc", "pylintrc"), "", ()),
-    ("types", "python3 -m mypy .", "mypy", ("mypy.ini", ".mypy.ini"), "[mypy]", ("setup.cfg", "tox.ini")),
-    ("types", "pyright", "pyright", ("pyrightconfig.json",), "", ()),
-    ("test", "tox", "tox", (), "[tox]", ("tox.ini", "setup.cfg")),
-    ("test", "nox", "", ("noxfile.py",), "", ()),
-    ("setup", "pdm sync", "", ("pdm.lock",), "", ()),
+
+
+@dataclass(frozen=True)
+class _Tool:
+    """A tool and what tells that it is set up: a table of pyproject.toml, a file of its own, a section of `places`."""
+
+    kind: str
+    command: str
+    table: str = ""
+    files: tuple[str, ...] = ()
+    section: str = ""
+    places: tuple[str, ...] = ()
+
+
+_SHARED = ("setup.cfg", "tox.ini")
+_TOOLS = (
+    _Tool("lint", "python3 -m ruff check .", "ruff", ("ruff.toml", ".ruff.toml")),
+    _Tool("lint", "python3 -m flake8", "flake8", (".flake8",), "[flake8]", _SHARED),
+    _Tool("lint", "python3 -m black --check .", "black"),
+    _Tool("lint", "python3 -m pylint --recursive=y .", "pylint", (".pylintrc", "pylintrc")),
+    _Tool("types", "python3 -m mypy .", "mypy", ("mypy.ini", ".mypy.ini"), "[mypy]", _SHARED),
+    _Tool("types", "pyright", "pyright", ("pyrightconfig.json",)),
+    _Tool("test", "tox", "tox", (), "[tox]", tuple(reversed(_SHARED))),
+    _Tool("test", "nox", files=("noxfile.py",)),
+    _Tool("setup", "pdm sync", files=("pdm.lock",)),
 )
 
 
@@ -81,9 +96,10 @@ def _tests(files: Manifests, project: dict[str, Any]) -> Iterator[Proposal]:
 
 
 def _tools(files: Manifests, project: dict[str, Any]) -> Iterator[Proposal]:
-    for kind, command, name, own, section, places in _TOOLS:
-        told = next((file for file in own if files.has(file)), "")
-        told = told or ("pyproject.toml" if name and name in table(project, "tool") else "")
-        told = told or next((file for file in places if section in files.text(file)), "")
+    for tool in _TOOLS:
+        told = next((file for file in tool.files if files.has(file)), "")
+        told = told or ("pyproject.toml" if tool.table and tool.table in table(project, "tool") else "")
+        told = told or next((file for file in tool.places if tool.section in files.text(file)), "")
         if told:
-            yield Proposal(kind, command, told, f"{told} sets {command.removeprefix('python3 -m ').split()[0]} up")
+            name = tool.command.removeprefix("python3 -m ").split()[0]
+            yield Proposal(tool.kind, tool.command, told, f"{told} sets {name} up")

@@ -20,9 +20,6 @@ def only(text: str) -> Command:
     return command
 
 
-# --- where commands stand ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -17,15 +17,12 @@ from django.core import checks
 from django.utils.module_loading import import_string
 
 from agents import dangers
-from workspaces.shell import Command, Script, Word, parse
+from workspaces.shell import Command, Word, parse
 
 RUN = "run_command"
 RULE_LENGTH = 400
-SLEEP_SECONDS = 2.0
-SLEEP_RULE = "sleep"
 _CALL = re.compile(r"([A-Za-z_]\w*)\((.*)\)\Z", re.DOTALL)
 _OPERATORS = re.compile(r"[|;&<>`\n]|\$\(")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _TAKES_VALUE = {
     "git": frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
 }
@@ -163,33 +160,7 @@ def hit(command: str, rules: Iterable[str]) -> Hit | None:
     for danger in dangers.ALL:
         if danger.hits(script):
             return Hit(danger.rule, danger.instead)
-    return _sleeping(script)
-
-
-def _sleeping(script: Script) -> Hit | None:
-    """Waiting is no work: a whole script of sleeps holds up the agent for nothing."""
-    asleep = [_seconds(command) for command in script.commands if not command.is_wrapper]
-    known = [seconds for seconds in asleep if seconds is not None]
-    if not asleep or len(known) < len(asleep) or sum(known) < SLEEP_SECONDS:
-        return None
-    return Hit(
-        SLEEP_RULE,
-        "waiting alone does no work. Start what you wait for with run_in_background, and follow it with command_output "
-        "and its wait_ms.",
-    )
-
-
-def _seconds(command: Command) -> float | None:
-    """Return how long a `sleep` takes; None for another command, or where its length is unknown."""
-    if command.name != "sleep" or not command.arguments:
-        return None
-    total = 0.0
-    for word in command.arguments:
-        number = re.fullmatch(r"(\d+\.?\d*|\.\d+|inf(?:inity)?)([smhd]?)", word.text, re.IGNORECASE)
-        if not number:
-            return None
-        total += float(number[1]) * _UNITS.get(number[2], 1)
-    return total
+    return None
 
 
 def _fits(pattern: tuple[str, ...], words: tuple[str, ...], values: frozenset[str] | None) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agents import downloads
+from agents import downloads, git_commands
 from workspaces.sandbox.environment import HOME, TREE
 from workspaces.shell import Command, Script, Word
 from workspaces.shell.scope import within
@@ -110,12 +110,32 @@ def has_option(command: Command, letters: str, *names: str) -> bool:
 
 def _runs(*names: str) -> Callable[[Script], bool]:
     wanted = frozenset(names)
-    return lambda script: any(command.name in wanted for command in script.commands)
+    return lambda script: any(_is_one_of(command, wanted) for command in script.commands)
+
+
+def _is_one_of(command: Command, wanted: frozenset[str]) -> bool:
+    """Return whether it is such a program of the system's; a pattern, as in `/bin/su*`, may stand for one."""
+    if _is_of_tree(command):
+        return False
+    name = command.name
+    is_pattern = bool(command.words) and command.words[0].globs and command.words[0].text.startswith("/")
+    return name in wanted or (is_pattern and any(fnmatchcase(each, name) for each in wanted))
+
+
+def _is_of_tree(command: Command) -> bool:
+    """Return whether the program is a file of the workspace, such as `./service`: what it is called says nothing."""
+    text = command.words[0].text if command.words else ""
+    if "/" not in text or not command.words[0].is_known:
+        return False
+    path = within(command.folder, text)
+    return path.startswith(f"{TREE}/") if path is not None else ".." not in text
 
 
 def _any(check: Callable[[Command], bool], *names: str) -> Callable[[Script], bool]:
     """Return a check of scripts: some command of these names fits."""
-    return lambda script: any(fits_name(command.name, names) and check(command) for command in script.commands)
+    return lambda script: any(
+        fits_name(command.name, names) and not _is_of_tree(command) and check(command) for command in script.commands
+    )
 
 
 def fits_name(name: str, names: tuple[str, ...]) -> bool:
@@ -166,13 +186,11 @@ def _roots(command: Command) -> list[str | None]:
 
 
 def _fed_by_root(command: Command, script: Script) -> bool:
-    if not has_option(command, "rR", "recursive"):
-        return False
     feeders = [script.commands[index] for index in command.fed_by if index < len(script.commands)]
     return any(
         is_system_or_home(path)
         for feeder in feeders
-        if feeder.name in ("find", "ls", "echo")
+        if feeder.name == "find" or (feeder.name in ("ls", "echo") and has_option(command, "rR", "recursive"))
         for path in (
             _roots(feeder) if feeder.name == "find" else [place_of(word, feeder) for word in operands(feeder.arguments)]
         )
@@ -224,57 +242,6 @@ def _kills_all(command: Command) -> bool:
 
 def _changes_runlevel(command: Command) -> bool:
     return any(word.text in ("0", "6") for word in command.arguments)
-
-
-# --- git -----------------------------------------------------------------------------------------
-
-_GIT_VALUES = frozenset(
-    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"}
-)
-_CONFIG_READS = frozenset(
-    {"get", "list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--list", "-l"}
-)
-_CONFIG_WRITES = frozenset({"set", "unset", "edit", "rename-section", "remove-section"})
-_CONFIG_WRITE_OPTIONS = ("--unset", "--add", "--replace", "--edit", "-e", "--rename", "--remove")
-
-
-def git_words(command: Command) -> list[str]:
-    """Return the sub-command and its arguments, an alias that the command itself sets put in; [] for other programs."""
-    if command.name.startswith("git-"):
-        return [command.name[4:], *(word.guess for word in command.arguments)]
-    if command.name != "git":
-        return []
-    texts = [word.guess for word in command.arguments]
-    at, aliases = 0, dict[str, str]()
-    while at < len(texts) and texts[at].startswith("-"):
-        if texts[at] == "-c" and at + 1 < len(texts) and texts[at + 1].startswith("alias."):
-            name, _, value = texts[at + 1].removeprefix("alias.").partition("=")
-            aliases[name] = value.removeprefix("!").strip().removeprefix("git ")
-        at += 2 if texts[at] in _GIT_VALUES else 1
-    rest = texts[at:]
-    return [*aliases[rest[0]].split(), *rest[1:]] if rest and rest[0] in aliases else rest
-
-
-def _pushes(command: Command) -> bool:
-    match git_words(command):
-        case ["push" | "send-pack" | "http-push", *_] | ["subtree" | "lfs", "push", *_]:
-            return True
-        case _:
-            return False
-
-
-def _configures(command: Command) -> bool:
-    """Reading a setting of the user or the machine is fine; writing one is not."""
-    words = git_words(command)
-    if words[:1] != ["config"] or not any(word in ("--global", "--system") for word in words):
-        return False
-    rest = [word for word in words[1:] if word not in ("--global", "--system")]
-    if any(word.startswith(_CONFIG_WRITE_OPTIONS) for word in rest):
-        return True
-    plain = [word for word in rest if not word.startswith("-")]
-    if plain[:1] and plain[0] in _CONFIG_WRITES:
-        return True
-    return not _CONFIG_READS & {*rest} and len(plain) > 1
 
 
 # --- fork bombs ----------------------------------------------------------------------------------
@@ -352,12 +319,12 @@ ALL: tuple[Danger, ...] = (
     Danger(
         "git push",
         "your work is taken from the workspace and pushed by people. Leave it as it is.",
-        _any(_pushes, "git", "git-*"),
+        git_commands.push,
     ),
     Danger(
         "git config --global",
         "settings of a user or a machine are not part of the work. Use `git -c name=value`, or the repository's own.",
-        _any(_configures, "git", "git-config"),
+        _any(git_commands.configures, "git", "git-config"),
     ),
     Danger(
         "curl | sh",

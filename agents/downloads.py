@@ -10,6 +10,8 @@ _DOWNLOADS = frozenset(
     {"curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "w3m", "ftp", "nc", "ncat", "netcat", "socat"}
 )
 _DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "openssl", "uudecode", "rev"})
+_CARRIERS = frozenset({"echo", "printf", "cat", "tee"})
+"""Programs that print what they were given; what else is in a pipe behind a download counts anyway."""
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|Rscript|osascript|pwsh)[\d.]*\Z"
 )
@@ -43,6 +45,9 @@ def _decodes(command: Command) -> bool:
 
 def _is_run(script: Script, makes: Makes) -> bool:
     makers = {number for number, command in enumerate(script.commands) if makes(command)}
+    for number, command in enumerate(script.commands) if makers else ():
+        if command.name in _CARRIERS and makers & command.fed_by.union(*(word.fed_by for word in command.words)):
+            makers.add(number)
     return bool(makers) and any(_runs_output_of(makers, command) for command in script.commands)
 
 

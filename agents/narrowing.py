@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 
+from agents import git_commands
 from agents.tools.base import REGISTRY, Effect, Rules, ToolError
 from workspaces import shell
 
@@ -171,6 +172,8 @@ def _unfit_part(command: shell.Command, patterns: Sequence[str]) -> str:
         return f"{odd}=… {text}".strip()
     if not command.words or (command.is_wrapper and command.name in _PASSES_ON):
         return ""
+    if command.name == "git" and git_commands.runs_others(command):
+        return text
     return "" if any(_fits(command, pattern) for pattern in patterns) else text or "An unknown command"
 
 

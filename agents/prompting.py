@@ -63,7 +63,9 @@ def guides(workspace: Workspace) -> list[str]:
 def review_request(run: Run, claim: dict[str, Any] | None) -> str:
     """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
     changed = snapshots.changes(run.place)
-    files = [f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:NAMED_FILES]]
+    files = [
+        f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:NAMED_FILES]
+    ]
     left_out = changed.file_count - NAMED_FILES
     more = [f"… and {left_out:,} more files"] if left_out > 0 else []
     said = str((claim or {}).get("summary", "")).strip() or "(nothing)"

@@ -22,6 +22,7 @@ from benchmarks import trees
 from workspaces import ripgrep, sandbox
 from workspaces.sandbox import bwrap
 from workspaces.sandbox.identity import FIRST_UID, is_root
+from workspaces.sandbox.supervise import as_user
 
 
 class Failed(Exception):
@@ -151,7 +152,7 @@ def rg(tree: Path, *words: str) -> bytes:
 
 
 class Confined:
-    """The very line that run_command uses, made beforehand, to be started by subprocess alone."""
+    """The very line that run_command uses, made beforehand and started in the same way, by subprocess alone."""
 
     def __init__(self, desk: Desk, command: str) -> None:
         self.desk, self.command = desk, command
@@ -165,11 +166,9 @@ class Confined:
 
     def run(self) -> None:
         launch = self.launch
-        who: dict[str, Any] = (
-            {} if launch.uid is None else {"user": launch.uid, "group": launch.uid, "extra_groups": []}
-        )
+        by, identity = as_user(launch.uid)
         subprocess.run(
-            launch.argv,
+            [*by, *launch.argv],
             env=launch.env,
             cwd=launch.cwd,
             stdin=subprocess.DEVNULL,
@@ -177,7 +176,7 @@ class Confined:
             stderr=subprocess.STDOUT,
             pass_fds=launch.fds,
             check=True,
-            **who,
+            **identity,
         )
 
 

@@ -69,7 +69,8 @@ def parse(text: str, name: str) -> Notebook:
     """Return the notebook in the text. Raises CellError TOO_LARGE, INVALID_INPUT for what is none of version 4."""
     if len(text) > LIMIT_CHARS:
         raise CellError(
-            "TOO_LARGE", f"{name} has {len(text):,} characters; up to {LIMIT_CHARS:,} can be edited by cell. Use a command."
+            "TOO_LARGE",
+            f"{name} has {len(text):,} characters; up to {LIMIT_CHARS:,} can be edited by cell. Use a command.",
         )
     try:
         return _parsed(text, name)

@@ -1,10 +1,26 @@
-"""Globs as people write them: `**` spans folders, `*` and `?` don't cross a slash, `[ab]`, `{a,b}`."""
+"""Globs as people write them: `**` spans folders, `*` and `?` don't cross a slash, `[ab]`, `{a,b}`.
+
+The regexes take time in proportion to the path, whatever the pattern: where two stars follow each other, the first place
+that fits what is between them is as good as any other, so no other is tried (an atomic group).
+"""
 
 import functools
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
+from workspaces.paths import WorkspaceError
+
+MAX_ALTERNATIVES = 1000
+"""What the braces of one pattern may come to."""
+_MAX_DEPTH = 20
 _MAGIC = re.compile(r"[*?\[{]")
+_SET = re.compile(r"\[([!^]?)(\][^\]/]*|[^\]/]+)\]")
+_STAR, _DEEP, _REST, _SLASH = r"[^/]*", r"(?:[^/]+/)*", r".+", "/"
+
+
+class GlobError(WorkspaceError):
+    """INVALID_PATTERN."""
 
 
 def has_magic(text: str) -> bool:
@@ -13,49 +29,128 @@ def has_magic(text: str) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def compiled(pattern: str, *, brackets: bool = True, ignore_case: bool = False) -> re.Pattern[str]:
-    """Return the regex of a whole path. `brackets` false: `[` and `]` are ordinary characters, as in `app/[id]`."""
+    """Return the regex of a whole path. `brackets` false: `[` and `]` are ordinary characters, as in `app/[id]`.
+
+    Raises GlobError for a range that goes down, and for braces that come to too many patterns.
+    """
     source = _translate(pattern.removeprefix("./"), brackets)
     return re.compile(source + r"\Z", re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
 def _translate(pattern: str, brackets: bool) -> str:
-    out: list[str] = []
-    at = depth = 0
+    plain, end = _alternatives(pattern, 0, brackets, 0)
+    assert end == len(pattern)  # a comma or brace outside of braces is an ordinary character
+    return "(?:" + "|".join(_deep(list(_tokens(each, brackets))) for each in dict.fromkeys(plain)) + ")"
+
+
+# --- braces --------------------------------------------------------------------------------------
+
+
+def _alternatives(pattern: str, at: int, brackets: bool, depth: int) -> tuple[list[str], int]:
+    """Return the patterns without braces that the text from `at` on stands for, and where it ends."""
+    if depth > _MAX_DEPTH:
+        raise GlobError("INVALID_PATTERN", f"The braces of the glob are nested more than {_MAX_DEPTH} deep.")
+    done: list[str] = []
+    here = [""]
+    while at < len(pattern) and not (depth and pattern[at] == "}"):
+        if depth and pattern[at] == ",":
+            done, here, at = [*done, *here], [""], at + 1
+        elif pattern[at] == "{" and "}" in pattern[at:]:
+            inner, at = _alternatives(pattern, at + 1, brackets, depth + 1)
+            here = [head + tail for head, tail in itertools.product(here, inner[: MAX_ALTERNATIVES + 1])]
+        else:
+            size = _size(pattern, at, brackets)
+            here = [head + pattern[at : at + size] for head in here]
+            at += size
+        if len(done) + len(here) > MAX_ALTERNATIVES:
+            raise GlobError("INVALID_PATTERN", f"The braces of the glob come to more than {MAX_ALTERNATIVES} patterns.")
+    return [*done, *here], at + bool(depth and at < len(pattern))
+
+
+def _size(pattern: str, at: int, brackets: bool) -> int:
+    """Return the length of what stands there: a set of characters, an escaped character, or one character."""
+    if pattern[at] == "\\":
+        return min(2, len(pattern) - at)
+    found = _SET.match(pattern, at) if brackets and pattern[at] == "[" else None
+    return found.end() - at if found else 1
+
+
+# --- one pattern ---------------------------------------------------------------------------------
+
+
+def _tokens(pattern: str, brackets: bool) -> Iterator[str]:
+    """Yield the regex of each part of a pattern without braces."""
+    at = 0
     while at < len(pattern):
-        token, size = _token(pattern, at, brackets, depth)
-        depth += {"{": 1, "}": -1}.get(pattern[at], 0) if size == 1 and token in ("(?:", ")") else 0
-        out.append(token)
-        at += size
-    return "".join(out) + ")" * depth
+        is_first = at == 0 or pattern[at - 1] == "/"
+        if is_first and pattern.startswith("**/", at):
+            yield _DEEP
+            at += 3
+        elif is_first and pattern[at:] == "**":
+            yield _REST
+            at += 2
+        elif pattern[at] == "*":
+            yield _STAR
+            at += len(pattern) - at - len(pattern[at:].lstrip("*"))
+        else:
+            size = _size(pattern, at, brackets)
+            yield _one(pattern[at : at + size])
+            at += size
 
 
-def _token(pattern: str, at: int, brackets: bool, depth: int) -> tuple[str, int]:
-    """Return the regex of what stands at `at`, and its length in the glob."""
-    rest = pattern[at:]
-    if rest.startswith("**/") and (at == 0 or pattern[at - 1] == "/"):
-        return r"(?:[^/]+/)*", 3
-    if rest == "**" and (at == 0 or pattern[at - 1] == "/"):
-        return r".+", 2
-    match rest[0]:
-        case "*":
-            return r"[^/]*", len(rest) - len(rest.lstrip("*"))
-        case "?":
-            return r"[^/]", 1
-        case "{" if "}" in rest:
-            return "(?:", 1
-        case "}" if depth:
-            return ")", 1
-        case "," if depth:
-            return "|", 1
-        case "[" if brackets and (set_ := re.match(r"\[([!^]?)(\]?[^\]/]*)\]", rest)):
-            inside = re.sub(r"([\\\[\]&~|])", r"\\\1", set_[2])
-            return f"(?!/)[{'^' if set_[1] else ''}{inside}]", set_.end()
-        case "\\" if len(rest) > 1:
-            return re.escape(rest[1]), 2
-        case character:
-            return re.escape(character), 1
+def _one(part: str) -> str:
+    """Return the regex of one character."""
+    if part == "?":
+        return r"[^/]"
+    if len(part) > 2:
+        return _set(part)
+    return re.escape(part[1:] or part if part.startswith("\\") else part)
 
 
+def _set(part: str) -> str:
+    found = _SET.fullmatch(part)
+    assert found is not None
+    items: list[str] = []
+    for first, last, one in re.findall(r"(.)-(.)|(.)", found[2], re.DOTALL):
+        if first > last:
+            raise GlobError(
+                "INVALID_PATTERN", f"The range {first}-{last} in brackets can't be read; write it upwards, as in [a-z]."
+            )
+        items.append(re.escape(one) if one else f"{re.escape(first)}-{re.escape(last)}")
+    return f"(?!/)[{'^' if found[1] else ''}{''.join(items)}]"
+
+
+def _deep(tokens: Sequence[str]) -> str:
+    """Return the regex of a pattern: what is between two `**` is whole folders, and found at the first place."""
+    head, *parts = _split(tokens, _DEEP)
+    source = _level(head)
+    for part in parts[:-1]:
+        source += f"(?>(?:[^/]+/)*?{_level(part)})" if part else ""
+    return source + "".join(_DEEP + _level(part) for part in parts[-1:])
+
+
+def _level(tokens: Sequence[str]) -> str:
+    """Return the regex of what has no `**/` in it; what is between two stars of a name is found at the first place."""
+    return _SLASH.join(_name(part) for part in _split(tokens, _SLASH))
+
+
+def _name(tokens: Sequence[str]) -> str:
+    head, *parts = _split(tokens, _STAR)
+    source = "".join(head) + "".join(f"(?>[^/]*?{''.join(part)})" for part in parts[:-1])
+    return source + "".join(_STAR + "".join(part) for part in parts[-1:])
+
+
+def _split(tokens: Sequence[str], by: str) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for token in tokens:
+        if token == by:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
+# --- rules of a policy ---------------------------------------------------------------------------
 def matches(pattern: str, path: str) -> bool:
     """Return whether a rule of a policy covers a path, in any letter case.
 

@@ -142,7 +142,7 @@ class Found:
 
 def _find(text: str, old: str, ways: tuple[Way, ...], name: str) -> list[Found]:
     """Return what each of the ways finds, without those that find nothing."""
-    found = []
+    found: list[tuple[Way, View, list[Match]]] = []
     for way in ways:
         view = view_of(text, way)
         matches = list(itertools.islice(_matches(text, old, view, way), MAX_MATCHES + 1))
@@ -150,9 +150,21 @@ def _find(text: str, old: str, ways: tuple[Way, ...], name: str) -> list[Found]:
             raise EditError(
                 "NOT_UNIQUE", f"{name}: old_string matches more than {MAX_MATCHES} times; give more of the text."
             )
-        if matches:
-            found.append(Found(way, view, _apart(matches), len(matches)))
-    return found
+        found.append((way, view, matches))
+    if ways[0].width and old[0] in " \t":
+        found = _whole_indents(text, found)
+    return [Found(way, view, _apart(matches), len(matches)) for way, view, matches in found if matches]
+
+
+def _whole_indents(text: str, found: list[tuple[Way, View, list[Match]]]) -> list[tuple[Way, View, list[Match]]]:
+    """Return the matches that begin where a line does; where there is none, all of them.
+
+    Eight spaces are two tabs of four, rather than the second of two tabs of eight.
+    """
+    whole = [
+        (way, view, [match for match in matches if not line_head(text, match.start)]) for way, view, matches in found
+    ]
+    return whole if any(matches for _, _, matches in whole) else found
 
 
 def _matches(text: str, old: str, view: View, way: Way) -> Iterator[Match]:

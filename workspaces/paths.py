@@ -58,7 +58,7 @@ def resolve(root: Path, given: str) -> WorkspacePath:
     that literal name.
     Raises PathError: INVALID_INPUT, OUTSIDE_WORKSPACE, PROTECTED_PATH.
     """
-    _refuse_odd(given)
+    refuse_odd(given)
     top = _real(str(root))
     found = _walk(top, given, _below(top, str(root), given))
     if "\\x" in given and not os.path.lexists(found.real):
@@ -75,7 +75,7 @@ def _real(root: str) -> str:
 
 def resolve_parent(root: Path, given: str) -> WorkspacePath:
     """Return the path itself, without following a link at its end; only its folder is resolved."""
-    _refuse_odd(given)
+    refuse_odd(given)
     folder, _, name = given.rstrip("/").rpartition("/")
     if name in ("", ".", ".."):
         return resolve(root, given)
@@ -92,7 +92,8 @@ def _refuse_git(relative: str, given: str) -> None:
         raise PathError("PROTECTED_PATH", f"{given}: rule `.git`: file tools leave a repository's own files alone.")
 
 
-def _refuse_odd(given: str) -> None:
+def refuse_odd(given: str) -> None:
+    """Raise PathError for what no path of a workspace can be, before any call of the file system."""
     if not given.strip():
         raise PathError("INVALID_INPUT", "The path is empty: name a file relative to the workspace root.")
     if "\0" in given:

@@ -1,6 +1,7 @@
 """What a touched file was at first, and putting a file of the tree back to it (the agent's own revert)."""
 
 import os
+from collections.abc import Callable
 import threading
 from functools import cached_property
 
@@ -19,6 +20,8 @@ NAMED = 5
 NOTED_LIMIT = 100_000
 """Baselines that are known without asking; past it a row is tried again, which changes nothing."""
 
+Hides = Callable[[str], bool]
+"""Tells whether nobody but people may see a path."""
 Wanted = dict[bytes, store.TreeEntry | None]
 
 
@@ -118,12 +121,12 @@ def _ignored_file(workspace: Workspace, git: Git, known: Known, path: bytes) -> 
     return scanning.on_disk(workspace.tree, path, ignoring, workspace.repository.store)
 
 
-def planned(workspace: Workspace, path: str, to: int = 0) -> Wanted:
-    """Return what putting the path back to snapshot `to` would write, by path; None is absence. Raises PutBackError.
+def planned(workspace: Workspace, path: str, to: int = 0, hides: Hides = lambda _: False) -> Wanted:
+    """Return what putting the path back to snapshot `to` would write, by path; None is absence.
 
-    A renamed file goes by its new path: that is removed and the old one comes back.
+    Raises PutBackError, which names no path that `hides`. A renamed file goes by its new path: that is removed and the old one comes back.
     """
-    return _wanted(workspace, store.ensure(workspace.repository), path, to)
+    return _wanted(workspace, store.ensure(workspace.repository), path, to, hides)
 
 
 def differing(workspace: Workspace, wanted: Wanted) -> Wanted:
@@ -138,14 +141,14 @@ def is_ignored(workspace: Workspace, path: str) -> bool:
     return Baseline.objects.filter(workspace=workspace, path=path, ignored=True).exists()
 
 
-def carry_out(workspace: Workspace, wanted: Wanted) -> list[str]:
+def carry_out(workspace: Workspace, wanted: Wanted, hides: Hides = lambda _: False) -> list[str]:
     """Write what is wanted, bytes, mode, link or absence, and return the paths written; no link is followed.
 
     Raises PutBackError where something would be lost.
     """
     git = store.ensure(workspace.repository)
     for each, entry in wanted.items():
-        _must_fit(workspace, git, each, entry)
+        _must_fit(workspace, git, each, entry, hides)
     try:
         written = trees.put(git, workspace.tree, wanted, worker_uid(workspace.pk))
     except trees.TreeError as error:
@@ -153,7 +156,7 @@ def carry_out(workspace: Workspace, wanted: Wanted) -> list[str]:
     return [shown(each) for each in written]
 
 
-def _wanted(workspace: Workspace, git: Git, path: str, to: int) -> Wanted:
+def _wanted(workspace: Workspace, git: Git, path: str, to: int, hides: Hides) -> Wanted:
     target, latest = _snapshot(workspace, to), store.latest(workspace)
     change = find_change(raw_changes(git, target.tree, latest.tree, counted=False), path)
     if change is not None and change.status == "R" and change.path in (raw(path), os.fsencode(path)):
@@ -162,12 +165,17 @@ def _wanted(workspace: Workspace, git: Git, path: str, to: int) -> Wanted:
     name = find(path, then)
     if name in then:
         return {name: then[name]}
+    now = store.listing(git, latest.tree, raw(path), os.fsencode(path))
+    if then and find(path, now) in now:  # a file or link that took a folder's place was not there
+        return {find(path, now): None}
     if then:
-        raise PutBackError("IS_DIRECTORY", f"{path} was a folder; revert its files one by one, such as {_names(then)}.")
+        raise PutBackError(
+            "IS_DIRECTORY", f"{path} was a folder; revert its files one by one, such as {_names(then, hides)}."
+        )
     row = Baseline.objects.filter(workspace=workspace, path=shown(name)).first()
     if row is not None and row.ignored:
         return _from_row(row, path, to)
-    if row is not None or store.listing(git, latest.tree, name):
+    if row is not None or now:
         return {name: None}
     raise PutBackError(
         "NO_BASELINE", f"Nothing is known of what {path} was in {Snapshot.called(to)}, so it stays as it is."
@@ -187,7 +195,7 @@ def _snapshot(workspace: Workspace, to: int) -> Snapshot:
         raise PutBackError("NO_BASELINE", str(error)) from None
 
 
-def _must_fit(workspace: Workspace, git: Git, path: bytes, entry: store.TreeEntry | None) -> None:
+def _must_fit(workspace: Workspace, git: Git, path: bytes, entry: store.TreeEntry | None, hides: Hides) -> None:
     """Make room where an empty folder is in the way. Raises PutBackError where something would be lost."""
     if entry is not None and store.stand_ins(git, store.blob_sizes(git, [entry.oid])):
         raise PutBackError("TOO_LARGE", f"{shown(path)} was over 50 MB, so only its size and hash were kept.")
@@ -197,12 +205,13 @@ def _must_fit(workspace: Workspace, git: Git, path: bytes, entry: store.TreeEntr
     if lost:
         raise PutBackError(
             "IS_DIRECTORY",
-            f"{shown(path)} is a folder now and these files in it would be lost: {_names(lost)}. "
+            f"{shown(path)} is a folder now and these files in it would be lost: {_names(lost, hides)}. "
             "Move or revert them first.",
         )
     trees.remove_empty(workspace.tree, path)
 
 
-def _names(paths: "list[bytes] | store.Tree") -> str:
-    named = [shown(path) for path in list(paths)[: NAMED + 1]]
-    return ", ".join(named[:NAMED]) + (" and others" if len(named) > NAMED else "")
+def _names(paths: "list[bytes] | store.Tree", hides: Hides) -> str:
+    named = [name for path in paths if not hides(name := shown(path))][: NAMED + 1]
+    more = " and others" if len(named) > NAMED else ""
+    return ", ".join(named[:NAMED]) + more if named else "some that the policy hides"

@@ -219,7 +219,7 @@ class Reads:
         if gone:
             ReadState.objects.filter(workspace=self.workspace, reader=self.reader, path__in=gone).delete()
         if kept:
-            rows.replace(kept, unique=("workspace", "reader", "path"))
+            rows.insert_or_replace(kept, unique=("workspace", "reader", "path"))
 
     def _put(self, path: WorkspacePath, seen: _Seen) -> None:
         """Keep the state as the latest; past MAX_FILES the oldest is forgotten."""

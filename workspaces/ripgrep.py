@@ -1,11 +1,14 @@
 """Runs ripgrep on a workspace: the same flags, a clean environment and a time limit for all who list or search."""
 
+import contextlib
 import functools
 import importlib.metadata
 import os
 import re
+import resource
 import select
 import shutil
+import stat
 import subprocess
 import tempfile
 import threading
@@ -14,10 +17,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from workspaces import globs
+from workspaces import globs, paths
 from workspaces.paths import WorkspaceError
 
 TIMEOUT_S = 30
+MEMORY_BYTES = 2 << 30
+"""Of data: a file that is one endless line, or an ignore file that is one, must not take the machine's memory."""
 TICK_S = 0.05
 LINE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 1 << 16
@@ -49,7 +54,7 @@ _PLAIN_NAME = re.compile(r"(?:[\w.+*-]|\{[\w.+*-]+(?:,[\w.+*-]+)+\})+", re.ASCII
 
 
 class RipgrepError(WorkspaceError):
-    """INVALID_PATTERN, INVALID_INPUT, TIMEOUT or CANCELLED."""
+    """INVALID_PATTERN, INVALID_INPUT, TOO_LARGE, TIMEOUT or CANCELLED."""
 
 
 @functools.cache
@@ -168,9 +173,15 @@ def _printed(
         )
         with process:
             try:
+                _bound(process)
                 yield from _blocks(process, cancelled)
             finally:
                 process.kill()
+
+
+def _bound(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _blocks(process: "subprocess.Popen[bytes]", cancelled: threading.Event) -> Iterator[bytes]:
@@ -195,7 +206,12 @@ def _blocks(process: "subprocess.Popen[bytes]", cancelled: threading.Event) -> I
             else:
                 said += block[: STDERR_BYTES - len(said)]
         _go_on(cancelled, deadline)
-    if process.wait() == 2 and said:  # what it could not read is no failure, and is not told
+    code = process.wait()
+    if code < 0:
+        raise RipgrepError(
+            "TOO_LARGE", "the search broke off: a file there is one line too long to be held. Name a narrower path."
+        )
+    if code == 2 and said:  # what it could not read is no failure, and is not told
         raise _refusal(said.decode("utf-8", "replace").strip())
 
 
@@ -253,7 +269,7 @@ def _rules(root: Path, relative: str, *, ignored: bool) -> Iterator[list[str]]:
         yield ["--no-ignore", *(f"--iglob=!{name}" for name in VCS)]
         return
     above = _rules_above(root, relative)
-    options = [f"--ignore-file={LEFT_OUT}"]
+    options = [f"--ignore-file={LEFT_OUT}", *_without_odd(root, relative)]
     if not above:
         yield options
         return
@@ -261,6 +277,31 @@ def _rules(root: Path, relative: str, *, ignored: bool) -> Iterator[list[str]]:
         file.write(above)
         file.flush()
         yield [*options, f"--ignore-file={file.name}"]
+
+
+def _without_odd(root: Path, relative: str) -> Iterator[str]:
+    """Yield the options that keep ripgrep from ignore files that are no files of the tree, such as a FIFO.
+
+    It would wait for a FIFO, read a device for ever, and follow a link out of the tree. Only those in the folder that
+    is searched are looked at: further down the time and the memory of a search are what bounds it.
+    """
+    for option, names in (("--no-ignore-vcs", (".gitignore",)), ("--no-ignore-dot", (".ignore", ".rgignore"))):
+        if any(_is_odd(root, f"{relative}/{name}" if relative else name) for name in names):
+            yield option
+
+
+def _is_odd(root: Path, name: str) -> bool:
+    try:
+        return not stat.S_ISREG((root / name).lstat().st_mode) and not _is_file(root, name)
+    except OSError:
+        return False  # there is none
+
+
+def _is_file(root: Path, name: str) -> bool:
+    try:
+        return stat.S_ISREG(paths.resolve(root, name).real.lstat().st_mode)
+    except WorkspaceError:
+        return False  # it leads out of the tree
 
 
 def _rules_above(root: Path, relative: str) -> bytes:

@@ -17,7 +17,7 @@ def insert(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
     _execute(rows, unique, replaces=False)
 
 
-def replace(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
+def insert_or_replace(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
     """Insert rows; one whose `unique` fields are there already gets all its other fields anew. More: as insert."""
     _execute(rows, unique, replaces=True)
 

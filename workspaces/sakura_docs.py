@@ -40,6 +40,8 @@ def resolve(root: Path, given: str) -> paths.WorkspacePath:
     """
     if ".." in given.split("/"):
         raise paths.PathError("OUTSIDE_WORKSPACE", f"{given}: `..` is not followed; name what lies in {FOLDER}/.")
+    if given.strip():
+        paths.refuse_odd(given)
     below = given.strip() and (given if given.startswith(("/", "\\", "~")) else _below(given))
     path = paths.resolve(root, below if below.startswith(("/", "\\")) else f"{FOLDER}/{below}" if below else FOLDER)
     if path.relative != FOLDER and not path.relative.startswith(f"{FOLDER}/"):

@@ -83,7 +83,7 @@ def looking(
         if paths is None:
             scan.whole()
         else:
-            scan.some([raw(path) for path in paths])
+            scan.some(list({each for path in paths for each in (raw(path), os.fsencode(path))}))
         yield scan
     finally:
         scan.objects.discard()

@@ -231,6 +231,7 @@ def _entries(value: Any) -> tuple[str, ...]:
 
 # --- using one ---------------------------------------------------------------------------------------
 
+
 def filled_in(text: str, args: str) -> str:
     """Return the text with the arguments in the places that it has for them, else below it.
 

@@ -1,6 +1,5 @@
 """A task: what a person asks for."""
 
-import re
 from typing import Annotated, Final
 
 from django.conf import settings
@@ -64,8 +63,8 @@ def _glob_fault(text: str) -> str:
         return f"`{shown}`: paths start at the root of the repository; leave out `..`."
     try:
         globs.compiled(text.strip("/"), ignore_case=True)
-    except re.error:
-        return f"`{shown}`: the part in brackets can't be read; write a range upwards, as in [a-z]."
+    except globs.GlobError as error:
+        return f"`{shown}`: {error.message}"
     return ""
 
 

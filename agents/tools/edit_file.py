@@ -42,7 +42,7 @@ def _edit(ctx: ToolContext, args: EditFile, target: writing.Target) -> editing.E
                 f"{args.file_path} exists and is not empty, so old_string must be a text in it; "
                 "to replace the whole file use write_file.",
             )
-        return editing.whole("", args.new_string)
+        return editing.whole("", writing.unmarked(target, args.new_string))
     text = writing.fresh_text(ctx, target)
     edit = editing.replace(text, args.old_string, args.new_string, replace_all=args.replace_all, name=args.file_path)
     ctx.reads.require_seen(target.path, text, edit.regions)

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.tools import writing
-from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, tool
+from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
 from agents.tools.writing import WriteOutput
 from workspaces import (
     editing,
@@ -61,11 +61,13 @@ def revert_file(ctx: ToolContext, args: RevertFile) -> Result:
     Works on changed, new, deleted, renamed and binary files. Use it rather than git commands; it can itself be undone.
     """
     path = paths.resolve_parent(ctx.tree, args.file_path)
+    if not path.relative:
+        raise ToolError("IS_DIRECTORY", f"{args.file_path} is the workspace itself; name a file in it.")
     name = names.shown(path.relative)
     _must_be_allowed(ctx, [name])
     with files.lock(ctx.workspace.folder / "locks", path):
         _keep(ctx, [name])
-        planned = putting_back.planned(ctx.workspace, name, args.to)
+        planned = putting_back.planned(ctx.workspace, name, args.to, ctx.rules.hides)
         others = [shown for each in planned if (shown := names.shown(each)) != name]
         _must_be_allowed(ctx, others)
         _keep(ctx, others)
@@ -73,7 +75,7 @@ def revert_file(ctx: ToolContext, args: RevertFile) -> Result:
         undo = store.latest(ctx.workspace).number
         with _compared(ctx, path) as comparison:
             _tell_journal(ctx, path, wanted)
-            written = putting_back.carry_out(ctx.workspace, wanted)
+            written = putting_back.carry_out(ctx.workspace, wanted, ctx.rules.hides)
     return _result(ctx, args, wanted, written, undo, comparison)
 
 

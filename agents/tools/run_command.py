@@ -13,10 +13,12 @@ from agents.tools.base import Effect, Fact, Input, Output, Result, Rules, ToolCo
 from workspaces import outputs, sandbox
 from workspaces.sandbox import Ending, Outcome, Tree
 from workspaces.sandbox.printed import Shown, show
-from workspaces.shell import is_read_only
+from workspaces.shell import is_read_only, seconds_waited
 
 COMMAND_BYTES = 128 * 1024
 """What Linux takes as one argument of a program (MAX_ARG_STRLEN of execve(2))."""
+SLEEP_S = 2.0
+"""From so many seconds on a command that does nothing but wait is refused."""
 LIVE_CHARS = 256 * 1024
 LIVE_EVERY_S = 0.08
 """Past so many characters only a piece each so often is pushed: nobody reads faster, and no more is kept for them."""
@@ -65,6 +67,13 @@ def _decide(args: RunCommand, rules: Rules) -> None:
     if size >= COMMAND_BYTES:
         raise ToolError("INVALID_INPUT", f"The command has {size} bytes; write a script file and run that.")
     rules.may_run(args.command)
+    if not args.run_in_background and seconds_waited(args.command) >= SLEEP_S:
+        raise ToolError(
+            "BLOCKED_COMMAND",
+            "rule `sleep`: waiting alone does no work. Start what you wait for with run_in_background, and follow it "
+            "with command_output and its wait_ms.",
+            {"rule": "sleep"},
+        )
 
 
 def _effect_of(args: RunCommand) -> Effect:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -193,26 +194,37 @@ def _lines(ctx: ToolContext, args: SearchInFiles, found: searching.Found, limit:
     matches: list[FoundMatch] = []
     seen = shown = 0
     for hits in found.files:
-        block: list[str] = []
-        before = 0
-        for line in hits.lines(ctx.limits.search_line_chars):
-            is_match = line.start is not None
-            seen += is_match
-            if seen > args.offset + limit:
-                break
-            if seen <= args.offset and (is_match or args.offset):
-                continue
-            shown += is_match
-            if before and line.number > before + 1 and (args.before or args.after or args.context):
-                block.append("   --")
-            before = line.number
-            block.append(f"{line.number:6}{':' if is_match else '-'} {line.text}")
-            if is_match and len(matches) < DATA_MATCHES:
-                matches.append(FoundMatch(path=names.shown(hits.path), line=line.number or None, text=line.text))
-        rows += [names.shown(hits.path), *block] if block else []
-        if seen > args.offset + limit:
+        if seen >= args.offset + limit:
             break
+        lines = list(hits.lines(ctx.limits.search_line_chars))
+        here = [line for line in lines if line.start is not None]
+        chosen = here[max(0, args.offset - seen) : args.offset + limit - seen]
+        seen += len(here)
+        shown += len(chosen)
+        rows += [names.shown(hits.path), *_block(args, lines, chosen)] if chosen else []
+        for line in chosen[: DATA_MATCHES - len(matches)]:
+            matches.append(FoundMatch(path=names.shown(hits.path), line=line.number or None, text=line.text))
     return _Page(rows, matches, shown, found.total_lines, "matching lines")
+
+
+def _block(args: SearchInFiles, lines: list[searching.Line], chosen: list[searching.Line]) -> list[str]:
+    """Return the chosen lines of a file with the lines around them; of these, too, one may match."""
+    before, after = max(args.before, args.context), max(args.after, args.context)
+    picked, numbers = set(chosen), sorted(line.number for line in chosen)
+    rows: list[str] = []
+    last = 0
+    for line in lines:
+        at = bisect_left(numbers, line.number)
+        is_chosen = line in picked
+        is_before = at < len(numbers) and numbers[at] - line.number <= before
+        is_after = at > 0 and line.number - numbers[at - 1] <= after
+        if not (is_chosen or is_before or is_after):
+            continue
+        if last and line.number > last + 1 and (before or after):
+            rows.append("   --")
+        last = line.number
+        rows.append(f"{line.number:6}{':' if is_chosen else '-'} {line.text}")
+    return rows
 
 
 def _files(args: SearchInFiles, found: searching.Found, limit: int) -> _Page:

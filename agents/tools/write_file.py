@@ -19,12 +19,13 @@ def write_file(ctx: ToolContext, args: WriteFile) -> Result:
     Prefer edit_file for a file that exists. Create no files that nobody asked for. Missing folders are made.
     """
     with writing.target(ctx, args.file_path) as target:
+        content = writing.unmarked(target, args.content)
         if target.decoded is not None:
             ctx.reads.require_whole(target.path, target.text, target.stat, target.text_sha)
-            if target.text == args.content:
+            if target.text == content:
                 same = writing.WriteOutput(path=names.shown(target.path.relative))
                 return Result(f"{args.file_path} holds just this content already; nothing was written.", same.dump())
-        edit = editing.whole(target.text, args.content)
+        edit = editing.whole(target.text, content)
         saved = writing.save(ctx, target, edit)
     count = lines.count(args.content)
     verb = "created" if saved.output.created else "updated"

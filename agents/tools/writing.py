@@ -12,6 +12,8 @@ from workspaces import editing, encodings, files, leaks, linediff, names, paths
 
 EDIT_BYTES = 50 * 1024 * 1024
 SHOWN_CHARS = 6000
+MARK = "\ufeff"
+"""The byte order mark, as the first character of a text."""
 BESIDE_BYTES = 1024 * 1024
 """From here on a thread of its own is worth its start."""
 
@@ -123,7 +125,8 @@ def save(ctx: ToolContext, target: Target, edit: editing.Edit) -> Saved:
         rescue=ctx.workspace.folder / "rescue",
         announce=lambda: ctx.journal.will_write(name, target.sha, sha()),
     )
-    ctx.reads.note_written(path, written.stat, edit, decoded, ctx.step, _text_sha(decoded, sha()))
+    text_sha = files.sha256(data[3:]) if _brings_mark(decoded, edit) else _text_sha(decoded, sha())
+    ctx.reads.note_written(path, written.stat, edit, decoded, ctx.step, text_sha)
     change = linediff.change_of(blocks)
     output = WriteOutput(
         path=name,
@@ -137,6 +140,18 @@ def save(ctx: ToolContext, target: Target, edit: editing.Edit) -> Saved:
         notes=_notes(written),
     )
     return Saved(output, change)
+
+
+def unmarked(target: Target, content: str) -> str:
+    """Return a whole new content without the byte order mark at its start, where the file has one already."""
+    return content.removeprefix(MARK) if target.decoded and target.decoded.bom else content
+
+
+def _brings_mark(decoded: encodings.Decoded, edit: editing.Edit) -> bool:
+    """Return whether an edit puts a byte order mark at the start of UTF-8, which is no part of its text from then on."""
+    first = edit.regions[0] if edit.regions else None
+    starts = first is not None and not first.start and first.text.startswith(MARK)
+    return starts and decoded.encoding == "utf-8" and not decoded.bom
 
 
 def _hashed(data: bytes) -> Callable[[], str]:

@@ -234,13 +234,6 @@ REFUSED: dict[str, list[str]] = {
         "git config --system core.editor vi",
         "git config --global --add a.b c",
     ],
-    "sleep": [
-        "sleep 5",
-        "sleep 1m",
-        "sleep 2.5",
-        "sleep 1; sleep 1",
-        "timeout 10 sleep 5",
-    ],
 }
 """Commands by the default rule that refuses them."""
 

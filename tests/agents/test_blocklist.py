@@ -12,6 +12,8 @@ from pytest_django import Settings
 from agents import blocklist
 from agents.blocklist import BadRule
 from tests.agents.command_lines import ORDINARY, REFUSED
+from tests.agents.daily_commands import DAILY
+from tests.agents.dangerous_commands import DISGUISED
 from workspaces.shell import is_read_only, parse
 
 
@@ -23,14 +25,26 @@ def test_a_dangerous_command_is_refused_in_every_disguise(rule: str, command: st
     assert len(hit.instead) > 20
 
 
+@pytest.mark.parametrize("rule", DISGUISED)
+def test_no_spelling_gets_past_its_rule(rule: str) -> None:
+    hits = {command: blocklist.hit(command, ()) for command in DISGUISED[rule]}
+    assert [command for command, hit in hits.items() if hit is None or hit.rule != rule] == []
+
+
 @pytest.mark.parametrize("command", ORDINARY)
 def test_an_ordinary_command_is_never_refused(command: str) -> None:
     assert blocklist.hit(command, ()) is None
 
 
+def test_nothing_of_daily_work_is_refused() -> None:
+    assert [command for command in DAILY if blocklist.hit(command, ())] == []
+
+
 def test_the_tables_are_as_long_as_promised() -> None:
     assert sum(map(len, REFUSED.values())) >= 100
     assert len(ORDINARY) >= 80
+    assert sum(map(len, DISGUISED.values())) >= 150
+    assert len({*DAILY}) >= 200
 
 
 # --- written rules -------------------------------------------------------------------------------

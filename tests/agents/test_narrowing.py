@@ -145,6 +145,54 @@ def test_a_command_is_denied_when_a_part_of_it_does_not_fit(command: str) -> Non
     assert "git *" in said
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c alias.x='!rm y' x",
+        "git -c core.pager='rm y' -p log",
+        "git -c core.sshCommand='rm y' fetch",
+        "git -c diff.x.textconv='rm y' diff",
+        "git --exec-path=. x",
+        "git --config-env=core.pager=X -p log",
+        "git config alias.x '!rm y' && git x",
+        "git config core.hooksPath hooks",
+        "git grep -O'rm y' x",
+        "git grep -nOrm x",
+        "git diff --ext-diff",
+        "git difftool -x 'rm y'",
+        "git rebase --exec='rm y' HEAD~1",
+        "git rebase -x 'rm y' HEAD~1",
+        "git filter-branch --tree-filter 'rm y'",
+        "git fetch --upload-pack='rm y' x",
+        "git clone -u 'rm y' x",
+        "git fetch 'ext::sh -c rm'",
+        "git log --output=calc.py",
+    ],
+)
+def test_git_may_not_be_made_to_run_or_write_something_else(command: str) -> None:
+    assert run(command, ("git *",)).startswith("DENIED: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c user.name=x commit -m y",
+        "git -c color.ui=never -C sub log",
+        "git config user.name x",
+        "git config --get core.pager",
+        "git config --list",
+        "git log --exec-path",
+        "git --exec-path",
+        "git commit -m 'core.pager and --output=x'",
+        "git grep -n output",
+        "git rebase main",
+        "git clone a b",
+    ],
+)
+def test_gits_harmless_options_may_be_given(command: str) -> None:
+    assert run(command, ("git *",)) == ""
+
+
 def test_a_command_must_fit_every_skill() -> None:
     assert run("git log -1", ("git *",), ("git log *", "ls")) == ""
     assert "skill-1" in run("git fetch", ("git *",), ("git log *", "ls"))

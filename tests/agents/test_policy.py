@@ -27,12 +27,6 @@ def test_a_refused_command_names_its_rule_and_another_way() -> None:
     assert "set-up" in error.message
 
 
-def test_waiting_alone_is_refused_with_a_hint_at_the_background() -> None:
-    error = refusal(rules(), "sleep 30")
-    assert error.code == "BLOCKED_COMMAND"
-    assert all(word in error.message for word in ("run_in_background", "command_output", "wait_ms"))
-
-
 def test_the_tasks_own_rules_hold_beside_the_default_ones() -> None:
     own = rules(blocklist=["run_command(make deploy *)"])
     assert "rule `run_command(make deploy *)`" in refusal(own, "cd x && make deploy now").message

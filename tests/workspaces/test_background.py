@@ -31,7 +31,12 @@ def jobs() -> Iterator[Jobs]:
 def start(jobs: Jobs, run: Runner, command: str, limits: Limits | None = None, name: str = "") -> Job:
     spool = run.spool.with_name(f"spool-{jobs.next_number}")
     return jobs.start(
-        command, run.place, limits or Limits(), call_id=name or f"c{jobs.next_number}", spool=spool, cancelled=run.cancelled
+        command,
+        run.place,
+        limits or Limits(),
+        call_id=name or f"c{jobs.next_number}",
+        spool=spool,
+        cancelled=run.cancelled,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import GIT_ENV, git
 from tests.workspaces.places import prepared, statuses, take, taken
-from workspaces import scanning, snapshots, sources, store
+from workspaces import putting_back, scanning, snapshots, sources, store
 from workspaces.git import Bounds, Git, GitError, GitFull, GitStopped, GitTimeout, make_bare
 from workspaces.models import Repository, Workspace
 
@@ -66,7 +66,7 @@ def everything(workspace: Workspace) -> None:
         snapshots.file_diff(workspace, file.path)
         snapshots.revert(workspace, file.path)
     snapshots.align(workspace)
-    snapshots.put_back(workspace, "calc.py", number)
+    putting_back.carry_out(workspace, putting_back.planned(workspace, "calc.py", number))
     take(workspace)
     snapshots.commit_branch(workspace, "sakura/1-x", "x", "Ann", "a@example.org")
     snapshots.push(workspace, "sakura/1-x")

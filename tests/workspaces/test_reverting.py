@@ -9,6 +9,7 @@ from tests.conftest import git
 from tests.workspaces.places import prepared, statuses, take, taken
 from workspaces import snapshots, sources, store
 from workspaces.models import Baseline, Repository, Snapshot, Workspace
+from workspaces.putting_back import Baselines, PutBackError, carry_out, planned
 from workspaces.sandbox.identity import worker_uid
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +34,19 @@ def long(workspace: Workspace) -> Workspace:
     (workspace.tree / "long.txt").write_text("".join(changed))
     taken(workspace)
     return workspace
+
+
+def put_back(workspace: Workspace, path: str, to: int = 0) -> list[str]:
+    """Put a path of the tree back as the tool revert_file does, and return the paths written."""
+    return carry_out(workspace, planned(workspace, path, to))
+
+
+def remember_baselines(workspace: Workspace, *paths: str) -> None:
+    """Note what the paths are, as the write door does before it touches them."""
+    baselines = Baselines(workspace)
+    for path in paths:
+        baselines.remember(path)
+    baselines.save()
 
 
 # --- a human's ---------------------------------------------------------------------------------------
@@ -259,9 +273,8 @@ def test_an_ignored_file_that_was_touched_goes_back_to_its_first_bytes(source: P
     workspace = prepared(repository)
     secret, fresh = workspace.tree / "a.env", workspace.tree / "b.env"
     secret.write_bytes(b"\xffFIRST\n")
-    remember_baseline(workspace, "a.env")
-    remember_baseline(workspace, "b.env")
-    remember_baseline(workspace, "a.env")
+    remember_baselines(workspace, "a.env", "b.env")
+    remember_baselines(workspace, "a.env")
     secret.write_text("second\n")
     fresh.write_text("new\n")
     put_back(workspace, "a.env")
@@ -272,8 +285,7 @@ def test_an_ignored_file_that_was_touched_goes_back_to_its_first_bytes(source: P
 
 
 def test_baseline_rows_say_what_a_touched_file_was(workspace: Workspace) -> None:
-    remember_baseline(workspace, "calc.py")
-    remember_baseline(workspace, "new.py")
+    remember_baselines(workspace, "calc.py", "new.py")
     rows = {row.path: row for row in Baseline.objects.all()}
     assert (rows["calc.py"].kind, rows["calc.py"].mode, rows["calc.py"].ignored) == ("file", "100644", False)
     assert rows["calc.py"].size == (workspace.tree / "calc.py").stat().st_size

@@ -20,6 +20,8 @@ MEMORY_BYTES = 1536 << 20
 ANSWER_BYTES = 24 << 20
 CPU_SECONDS = 20
 SECONDS = 40
+TICK_S = 0.25
+"""How often it is asked whether to stop."""
 _ROOT = Path(__file__).resolve().parents[2]
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from workspaces.apart import child; child.main(*sys.argv[2:])"
 
@@ -69,12 +71,13 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: int, stop: Callable[[], b
     deadline = time.monotonic() + seconds
     try:
         while True:
+            left = deadline - time.monotonic()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.25)
+                process.wait(max(0.0, min(TICK_S, left)))
                 return
             if stop():
                 raise GivenUp
-            if time.monotonic() > deadline:
+            if left <= 0:
                 raise Failed(f"it takes more than {seconds} seconds")
     finally:
         process.kill()

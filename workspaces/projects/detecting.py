@@ -17,8 +17,8 @@ MAX_PROJECTS = 40
 MAX_MANIFESTS = 100
 
 _PROJECT = frozenset(
-    {"pyproject.toml", "setup.py", "requirements.txt", "noxfile.py", "package.json", "deno.json", "go.mod", "Cargo.toml"}
-    | {"pom.xml", "build.gradle", "build.gradle.kts", "Gemfile", "composer.json", "mix.exs"}
+    {"pyproject.toml", "setup.py", "requirements.txt", "noxfile.py", "package.json", "deno.json", "go.mod"}
+    | {"Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts", "Gemfile", "composer.json", "mix.exs"}
 )
 """A folder with one of these is a project."""
 _DOTNET = (".sln", ".csproj", ".fsproj")

@@ -44,6 +44,7 @@ def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bo
         "GIT_COMMITTER_NAME": "Sakura agent",
         "GIT_COMMITTER_EMAIL": "agent@sandbox",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PYTHONUNBUFFERED": "1",  # a program's two streams in their order, and a server's first words at once
     }
     if ".venv" in folders:
         found["VIRTUAL_ENV"] = f"{tree}/.venv"

@@ -78,7 +78,9 @@ def kill_and_wait(handle: int, timeout_s: float) -> bool:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     except ProcessLookupError:
         return True
-    if not select.select([handle], [], [], timeout_s)[0]:
+    waiting = select.poll()  # select() takes no descriptor past 1023, and a busy server has those
+    waiting.register(handle, select.POLLIN)
+    if not waiting.poll(timeout_s * 1000):
         return False
     with suppress(ChildProcessError):  # ours only where this server adopts orphans, as in a container
         os.waitid(os.P_PIDFD, handle, os.WEXITED | os.WNOHANG)

@@ -4,7 +4,7 @@ import ipaddress
 import os
 import re
 import secrets
-import select
+import selectors
 import shutil
 import socket
 import threading
@@ -230,19 +230,22 @@ def _pump(client: socket.socket, server: socket.socket, record: Record) -> None:
     client.settimeout(IDLE_S)
     server.settimeout(IDLE_S)
     other = {client: server, server: client}
-    reading = [client, server]
-    while reading:
-        ready, _, _ = select.select(reading, [], [], IDLE_S)
-        if not ready:
-            return
-        for source in ready:
-            data = source.recv(PIECE)
-            if not data:
-                reading.remove(source)
-                other[source].shutdown(socket.SHUT_WR)
-                continue
-            other[source].sendall(data)
-            if source is client:
-                record.sent += len(data)
-            else:
-                record.received += len(data)
+    with selectors.DefaultSelector() as waiting:  # select() takes no descriptor past 1023
+        for each in other:
+            waiting.register(each, selectors.EVENT_READ, each)
+        while waiting.get_map():
+            ready = waiting.select(IDLE_S)
+            if not ready:
+                return
+            for key, _ in ready:
+                source: socket.socket = key.data
+                data = source.recv(PIECE)
+                if not data:
+                    waiting.unregister(source)
+                    other[source].shutdown(socket.SHUT_WR)
+                    continue
+                other[source].sendall(data)
+                if source is client:
+                    record.sent += len(data)
+                else:
+                    record.received += len(data)

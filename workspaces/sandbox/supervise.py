@@ -58,7 +58,7 @@ def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears) -> Ended:
 
 
 def _start(launch: Launch) -> subprocess.Popen[bytes]:
-    by, identity = _as_user(launch.uid)
+    by, identity = as_user(launch.uid)
     return subprocess.Popen(
         [*by, *launch.argv],
         env=launch.env,
@@ -73,7 +73,7 @@ def _start(launch: Launch) -> subprocess.Popen[bytes]:
     )
 
 
-def _as_user(uid: int | None) -> tuple[list[str], dict[str, Any]]:
+def as_user(uid: int | None) -> tuple[list[str], dict[str, Any]]:
     """Return how to become the user: by a program in front, else by Popen.
 
     Popen could do it anywhere, but to change the user it forks the whole server, pages and all, where it else vforks.

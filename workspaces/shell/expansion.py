@@ -6,7 +6,7 @@ from itertools import groupby, product
 
 from tree_sitter import Node
 
-from workspaces.shell import words
+from workspaces.shell import parameters, words
 from workspaces.shell.scope import VALUES_LIMIT, Scope, Value
 from workspaces.shell.words import UNKNOWN, Kind, Piece, Word
 from workspaces.shell.work import Work
@@ -38,7 +38,7 @@ class Expander:
         versions = _joined(self._pieces(part) for part in parts)
         if any("$" in piece.text for version in versions for piece in version if piece.kind == "bare"):
             versions = [self._missed(version) for version in versions]
-        return [words.fields(version, frozenset(self.fed_by)) for version in versions]
+        return [words.fields(version, frozenset(self.fed_by), self._scope.separators) for version in versions]
 
     def _missed(self, version: Pieces) -> Pieces:
         """Expand the variables that the grammar took for text, as in `{a,b}$x`; of several values the first."""
@@ -172,12 +172,18 @@ class Expander:
                 return self._default(rest, kind) if rest else [[]]
             case ["!"]:
                 return self._indirect(name, kind)
-            case ["," | ",," | "^" | "^^"] if not rest:
-                change = str.lower if operators[0].startswith(",") else str.upper
-                found = self._variable(name, kind)
-                return [[Piece(change(piece.text), piece.kind) for piece in pieces] for pieces in found]
             case _:
-                return self._unknown(node, kind)
+                return self._changed(name, node, kind)
+
+    def _changed(self, name: str, node: Node, kind: Kind) -> list[Pieces]:
+        """Resolve `${name#…}` and the like for each value of which the outcome can be told."""
+        change = self._text(node).strip()[2:-1].removeprefix(name)
+        values = [value[0] for value in self._scope.get(name) if len(value) == 1 and UNKNOWN not in value[0]]
+        found = [text for value in values if (text := parameters.modified(value, change)) is not None]
+        if not found:
+            return self._unknown(node, kind)
+        self.fed_by |= self._scope.sources.get(name, frozenset())
+        return [[Piece(text, kind)] for text in found]
 
     def _indirect(self, name: str, kind: Kind) -> list[Pieces]:
         names = [value[0] for value in self._scope.get(name) if value]
@@ -189,6 +195,7 @@ class Expander:
         return [[Piece(piece.text, kept.get(piece.kind, piece.kind)) for piece in pieces] for pieces in versions]
 
     def _subscript(self, node: Node, kind: Kind) -> list[Pieces]:
+        self._visit_inside(node)
         name, index = self._text(node).strip().rstrip("]").split("[", 1)
         self.fed_by |= self._scope.sources.get(name, frozenset())
         found: list[Pieces] = []

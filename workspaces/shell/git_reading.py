@@ -110,5 +110,5 @@ _CHECKS: Mapping[str, Callable[[list[str]], bool]] = {
     "stash": lambda rest: rest[:1] in (["list"], ["show"]),
     "worktree": lambda rest: rest[:1] == ["list"],
     "reflog": lambda rest: not rest or rest[0] not in ("expire", "delete", "drop", "write"),
-    "symbolic-ref": lambda rest: len([word for word in rest if not word.startswith("-")]) == 1 and "-d" not in rest,
+    "symbolic-ref": lambda rest: len(rest) == 1 + len({*rest} & {"-q", "--quiet", "--short"}),
 }

@@ -95,7 +95,8 @@ _SED_COMMAND = re.compile(
     rf"\s*(?:{_SED_ADDRESS}\s*(?:,\s*(?:[+~]?\d+|{_SED_ADDRESS}))?)?\s*!?\s*"
     r"(?:[pPqQdDnNhHgGxl=]|s([^\w\s\\])(?:\\.|(?!\1).)*?\1(?:\\.|(?!\1).)*?\1[gpIiMm0-9]*)?\s*"
 )
-_AWK_ACTS = re.compile(r"[>|@]|\b(?:system|getline)\b")
+_AWK_ACTS = re.compile(r"[|@]|\b(?:system|getline)\b|\bprint.*>", re.DOTALL)
+"""What makes awk run or write something; a `>` before the first `print` compares."""
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def _awk(command: Command) -> bool:
     options = [word.text for word in command.arguments if word.text.startswith("-") and word.text != "-"]
     if not _all_plain(command) or not operands or not all(re.match(r"-[Fv]", option) for option in options):
         return False
-    program = operands[0].replace("||", "").replace(">=", "")
+    program = operands[0].replace("||", "")
     return UNKNOWN not in program and not _AWK_ACTS.search(program)
 
 

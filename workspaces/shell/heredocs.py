@@ -12,6 +12,10 @@ _PLAIN = re.compile(r"[^\\'\"$`()<>#\n}{]+")
 _ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'?", re.DOTALL)
 _BRACES = re.compile(r"(?<!\$)\{[^\s{},]*,")
 _NEEDED = re.compile(rf"<<|\\[ \t\n]|`|{_BRACES.pattern}")
+_TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_QUOTED_TWICE = re.compile(r"\\([`$\\])")
+REWRITES_LIMIT = 50
+"""Backticks with backslashes in them that are written otherwise; further ones are left to the grammar."""
 _WORD_START = " \t\n;&|()<>"
 
 
@@ -45,12 +49,13 @@ class _Scanner:
         self.nest: list[str] = []
         self.pending: list[tuple[str, bool, bool]] = []
         self.found: list[HereDocument] = []
+        self.rewritten = 0
 
     def scan(self) -> None:
         while self.at < len(self.source):
-            before = self.at
+            before = (self.at, self.rewritten)
             self._step()
-            assert self.at > before
+            assert (self.at, self.rewritten) > before
         self._bodies()
 
     def _step(self) -> None:
@@ -154,18 +159,29 @@ class _Scanner:
         self._copy(self.at + 1)
 
     def _backtick(self, top: str) -> None:
-        """Write it as `$(…)`: the grammar loses its way between several. Where a backslash quotes twice, it stays."""
-        inner = self.source[self.at + 1 : self.source.find("`", self.at + 1)]
+        """Write it as `$(…)`: the grammar loses its way between several, and in those that are quoted twice."""
         if top == "$`":
             self.nest.pop()
             self.out.append(")")
             self.at += 1
-        elif top == "`" or "\\" in inner:
+            return
+        inner = _TO_BACKTICK.match(self.source, self.at + 1)
+        if top == "`" or inner is None:
             self._open_or_close("`", top)
+        elif "\\" in inner[1]:
+            self._rewrite(inner, top)
         else:
             self.nest.append("$`")
             self.out.append("$(")
             self.at += 1
+
+    def _rewrite(self, inner: re.Match[str], top: str) -> None:
+        if self.rewritten >= REWRITES_LIMIT:
+            self._open_or_close("`", top)
+            return
+        self.rewritten += 1
+        code = _QUOTED_TWICE.sub(r"\1", inner[1])
+        self.source = f"{self.source[: self.at]}$({code}){self.source[inner.end() :]}"
 
     def _push(self, kind: str, size: int = 0) -> None:
         self.nest.append(kind)

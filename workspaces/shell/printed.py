@@ -1,7 +1,8 @@
 """What a command prints, where its source says so: `echo rm`, `printf '%s\\n' x`, `cat` of a here-document."""
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from workspaces.shell.script import Command
 from workspaces.shell.words import UNKNOWN, ansi_c
@@ -34,10 +35,21 @@ def _of(command: Command) -> str | None:
             return command.input
         case "tee":
             return command.input
+        case "pwd" if not arguments:
+            return f"{command.folder}\n" if command.folder else None
+        case "which" | "command" | "type":
+            return _found(command.name, arguments)
         case "true" | "false" | ":" | "":
             return ""
         case _:
             return None
+
+
+def _found(name: str, arguments: list[str]) -> str | None:
+    """Return a program's name for its path, which `which x` and `command -v x` print."""
+    wanted = [argument for argument in arguments if not argument.startswith("-")]
+    asks = name == "which" or any(option in arguments for option in ("-v", "-p", "-P"))
+    return f"{wanted[0]}\n" if asks and len(wanted) == 1 and wanted[0].isidentifier() else None
 
 
 def _echo(arguments: list[str]) -> str:
@@ -61,5 +73,15 @@ def _printf(arguments: list[str]) -> str | None:
     while rest and len(out) < _LIMIT:
         given, rest = rest[: len(kinds)], rest[len(kinds) :]
         values = iter(given)
-        out += _DIRECTIVE.sub(lambda match: next(values, "") if match[1] else "%", ansi_c(template))  # noqa: B023
+        out += _DIRECTIVE.sub(functools.partial(_argument, values), ansi_c(template))
     return out
+
+
+def _argument(values: Iterator[str], directive: re.Match[str]) -> str:
+    match directive[1]:
+        case None:
+            return "%"
+        case "b":
+            return ansi_c(next(values, ""))
+        case _:
+            return next(values, "")

@@ -1,8 +1,9 @@
 """What a shell knows while it runs: variables, functions, arguments and the folder."""
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from tree_sitter import Node
 
@@ -34,11 +35,22 @@ class Scope:
     values: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     sources: dict[str, frozenset[int]] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] | None = None
+    called: str = UNKNOWN
+    """What `$0` is."""
     folder: str | None = TREE
+    folders: tuple[str | None, ...] = ()
+    """What `popd` goes back to."""
 
     def copy(self) -> "Scope":
-        return replace(self, values=dict(self.values), sources=dict(self.sources), functions=dict(self.functions))
+        return replace(
+            self,
+            values=dict(self.values),
+            sources=dict(self.sources),
+            functions=dict(self.functions),
+            aliases=dict(self.aliases),
+        )
 
     def get(self, name: str) -> tuple[Value, ...]:
         """Return the values that a variable may have; one unknown where the source does not say."""
@@ -50,7 +62,9 @@ class Scope:
         return ((known.get(name) or UNKNOWN,),)
 
     def _argument(self, name: str) -> tuple[Value, ...]:
-        if self.arguments is None or name == "0":
+        if name == "0":
+            return ((self.called,),)
+        if self.arguments is None:
             return ((UNKNOWN,),)
         if name in "@*":
             return (self.arguments,)
@@ -64,6 +78,11 @@ class Scope:
         self.values[name] = tuple(dict.fromkeys([*old, *new]))[:VALUES_LIMIT]
         sources = (self.sources.get(name, frozenset()) if adds else frozenset()) | fed_by
         self.sources[name] = frozenset(sorted(sources)[:SOURCES_LIMIT])
+
+    @property
+    def separators(self) -> str:
+        """The characters at which words are split: blanks, and what IFS was set to anywhere."""
+        return " \t\n" + "".join(value[0] for value in self.values.get("IFS", ()) if value and len(value[0]) < 20)
 
     def go(self, words: tuple[Word, ...]) -> None:
         """Change the folder as `cd` does."""
@@ -81,6 +100,20 @@ def within(folder: str | None, path: str) -> str | None:
     if path.startswith("/"):
         return "/" + posixpath.normpath(path).lstrip("/")
     return posixpath.normpath(posixpath.join(folder, path)) if folder is not None else None
+
+
+def with_element(old: Sequence[Value], index: str, new: Sequence[Value]) -> list[Value]:
+    """Return the values of an array after `name[index]=value`; unknown but for the next index."""
+    before = old[0] if old and UNKNOWN not in old[0] else ()
+    return [(*before, *value) for value in new] if index == str(len(before)) else [(UNKNOWN,)]
+
+
+def added(old: Sequence[Value], new: Sequence[Value], *, is_array: bool) -> list[Value]:
+    """Return the values of `name+=value`."""
+    pairs = list(product(old, new))[:VALUES_LIMIT]
+    if is_array:
+        return [(*before, *after) for before, after in pairs]
+    return [("".join((*before[:1], *after[:1])),) for before, after in pairs]
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,6 @@
 """One simple command of the syntax tree: its words, assignments and redirections, in the order of the source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
@@ -42,6 +42,7 @@ class Surroundings(Protocol):
     def expander(self, scope: Scope, flow: Flow) -> Expander: ...
     def text(self, node: Node) -> str: ...
     def assign(self, node: Node, scope: Scope, flow: Flow) -> str: ...
+    def printed(self, indexes: Iterable[int]) -> str | None: ...
     def document(self, target: Word, scope: Scope, flow: Flow) -> tuple[str, frozenset[int]] | None: ...
 
 
@@ -104,7 +105,8 @@ class Simple:
             else:
                 self.redirects.append(Redirect(operator, target, descriptor))
                 if operator == "<":
-                    self._feed(None)
+                    is_substitution = target.text.startswith("/dev/fd/")
+                    self._feed(self._reader.printed(self._expander.fed_by) if is_substitution else None)
         self._parts.words += parts.words[1:]
 
     def _feed(self, text: str | None) -> None:

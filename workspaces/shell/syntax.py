@@ -5,21 +5,22 @@ Nothing runs. What only running would tell is marked unknown. Bounded in size, d
 
 import functools
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 from tree_sitter import Node
 
+from workspaces.shell import builtins
 from workspaces.shell.expansion import Expander, visit_substitutions
 from workspaces.shell.heredocs import MARKED, HereDocument, take_out
 from workspaces.shell.printed import printed_by
-from workspaces.shell.scope import SOURCES_LIMIT, VALUES_LIMIT, Function, Scope
+from workspaces.shell.scope import SOURCES_LIMIT, VALUES_LIMIT, Function, Scope, added, with_element
 from workspaces.shell.script import Command, Redirect, Script
 from workspaces.shell.simple import WORDS, Flow, Simple
 from workspaces.shell.words import UNKNOWN, Word
 from workspaces.shell.work import BYTES_LIMIT, Work
-from workspaces.shell.wrappers import SHELLS, Inner, Text, inner_of, reads_code
+from workspaces.shell.wrappers import SHELLS, Inner, Text, code_of, inner_of, reads_code
 
 COMMANDS_LIMIT = 2000
 CODE_DEPTH_LIMIT = 8
@@ -166,9 +167,10 @@ class _Reader:
             self._visit(stage, scope.copy() if len(stages) > 1 else scope, flow)
             made = range(start, len(self.commands))
             fed_by = sorted(flow.fed_by.union(made))[-SOURCES_LIMIT:]
-            flow = replace(flow, fed_by=frozenset(fed_by), input=self._printed(made))
+            flow = replace(flow, fed_by=frozenset(fed_by), input=self.printed(made))
 
-    def _printed(self, indexes: Iterable[int]) -> str | None:
+    def printed(self, indexes: Iterable[int]) -> str | None:
+        """Return what the commands of these indexes print together; None where only running them would tell."""
         return printed_by({index: found for index in indexes if (found := self.commands[index]) is not None})
 
     def _substitute(self, node: Node, scope: Scope, flow: Flow) -> tuple[str | None, frozenset[int]]:
@@ -180,7 +182,7 @@ class _Reader:
         )
         self._sequence(node.children, scope.copy(), inner)
         made = range(start, len(self.commands))
-        return self._printed(made), frozenset(made)
+        return self.printed(made), frozenset(made)
 
     def _for(self, node: Node, scope: Scope, flow: Flow) -> None:
         expander = self.expander(scope, flow)
@@ -188,7 +190,8 @@ class _Reader:
         name = node.child_by_field_name("variable")
         if name is not None:
             values = [(word.text,) for words in found for word in words] or [(UNKNOWN,)]
-            scope.put(self.text(name), values[:VALUES_LIMIT], frozenset())
+            fed_by = frozenset(index for words in found for word in words for index in word.fed_by)
+            scope.put(self.text(name), values[:VALUES_LIMIT], fed_by)
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit(body, scope, replace(flow, is_conditional=True))
@@ -220,10 +223,12 @@ class _Reader:
         name = self.text(target) if target is not None else ""
         expander = self.expander(scope, flow)
         values = expander.values(value) if value is not None else [("",)]
-        if "[" in name:
-            name, values = name.partition("[")[0], [(UNKNOWN,)]
+        if "[" in name and target is not None:
+            visit_substitutions(target, lambda child: self._substitute(child, scope, flow))
+            name, _, index = name.rstrip("]").partition("[")
+            values = with_element(scope.get(name), index, values)
         if "+=" in self.text(node)[: len(name) + 2]:
-            values = _added(scope.get(name), values, is_array=value is not None and value.type == "array")
+            values = added(scope.get(name), values, is_array=value is not None and value.type == "array")
         scope.put(name, values, frozenset(expander.fed_by), adds=flow.is_conditional)
         return name
 
@@ -288,15 +293,20 @@ class _Reader:
             self.commands[index] = replace(command, is_wrapper=True)
         for inner in inners:
             self._inner(inner, scope, inner_flow)
-        if name in SHELLS | _READERS and command.input is not None and _reads_input(command):
-            self.read(command.input, scope.copy(), replace(inner_flow, input=None))
-        elif name == "cd":
-            scope.go(command.arguments)
-        elif name == "set" and any(word.text == "--" for word in command.arguments):
-            at = [word.text for word in command.words].index("--")
-            scope.arguments = tuple(word.text for word in command.words[at + 1 :])
-        elif name in scope.functions and name not in flow.inside:
+        if name in SHELLS | _READERS and (code := self._code_read(command)) is not None:
+            self.read(code, scope.copy(), replace(inner_flow, input=None))
+        builtins.apply(command, scope)
+        if name in scope.functions and name not in flow.inside:
             self._call(name, command, scope, flow)
+        elif (value := scope.aliases.get(name)) is not None and name not in flow.via:
+            self.read(" ".join([value, *map(_quoted, command.arguments)]), scope, inner_flow)
+
+    def _code_read(self, command: Command) -> str | None:
+        """Return the code that a shell or `source` takes from its input or from `<(…)`; None where it is unknown."""
+        if _reads_input(command):
+            return command.input
+        file = code_of(command.words) if command.name in SHELLS else next(iter(command.arguments), None)
+        return self.printed(file.fed_by) if file is not None and file.text.startswith(f"/dev/fd/{UNKNOWN}") else None
 
     def _inner(self, inner: Inner, scope: Scope, flow: Flow) -> None:
         if not isinstance(inner, Text):
@@ -305,7 +315,8 @@ class _Reader:
             return
         within = scope if inner.is_here else scope.copy()
         if not inner.is_here:
-            within.arguments = tuple(word.text for word in inner.arguments)
+            texts = [word.text for word in inner.arguments]
+            within.called, within.arguments = texts[0] if texts else UNKNOWN, tuple(texts[1:])
         if inner.code.guess.strip():
             self.read(inner.code.text, within, flow)
 
@@ -361,18 +372,14 @@ class _Reader:
         return expanded, frozenset(expander.fed_by)
 
 
+def _quoted(word: Word) -> str:
+    return shlex.quote(word.text) if word.is_known else word.text
+
+
 def _reads_input(command: Command) -> bool:
     if command.name in _READERS:
         return bool(command.arguments) and command.arguments[0].text in ("/dev/stdin", "/dev/fd/0")
     return reads_code(command.words)
-
-
-def _added(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]], *, is_array: bool) -> list[tuple[str, ...]]:
-    """Return the values of `name+=value`."""
-    pairs = list(product(old, new))[:VALUES_LIMIT]
-    if is_array:
-        return [(*before, *after) for before, after in pairs]
-    return [("".join((*before[:1], *after[:1])),) for before, after in pairs]
 
 
 def _first(node: Node, kind: str) -> Node | None:

@@ -22,7 +22,7 @@ TEXT_LIMIT = 64 * 1024
 _QUOTED_AT = 0xE100  # characters from here on stand for pieces while braces are expanded
 _SPECIAL = re.compile(rf"[*?\[{{~{UNKNOWN}]|.{{{TEXT_LIMIT}}}")
 _GLOB = re.compile(r"[*?\[]")
-_BLANKS = re.compile(r"[ \t\n]+")
+BLANKS = " \t\n"
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
@@ -63,19 +63,19 @@ class Word:
         return self.text.replace(UNKNOWN, "")
 
 
-def fields(pieces: Sequence[Piece], fed_by: frozenset[int] = frozenset()) -> list[Word]:
+def fields(pieces: Sequence[Piece], fed_by: frozenset[int] = frozenset(), separators: str = BLANKS) -> list[Word]:
     """Return the words that one word of the source becomes, in the shell's order of expansions."""
     if len(pieces) == 1 and pieces[0].kind == "bare" and not _SPECIAL.search(pieces[0].text):
         return [Word(pieces[0].text, fed_by=fed_by)]
     found: list[Word] = []
     for version in _braces(pieces):
-        found += _split(_tilde(version), fed_by)
+        found += _split(_tilde(version), fed_by, separators)
         if len(found) > WORDS_LIMIT:
             return [*found[:WORDS_LIMIT], Word(UNKNOWN, splits=True)]
     return found
 
 
-def _split(pieces: Sequence[Piece], fed_by: frozenset[int]) -> Iterable[Word]:
+def _split(pieces: Sequence[Piece], fed_by: frozenset[int], separators: str) -> Iterable[Word]:
     word: list[Piece] = []
     for piece in pieces:
         if piece.kind == "break":
@@ -83,7 +83,7 @@ def _split(pieces: Sequence[Piece], fed_by: frozenset[int]) -> Iterable[Word]:
                 yield _word(word, fed_by)
             word = []
         elif piece.kind == "split":
-            for number, part in enumerate(_BLANKS.split(piece.text)):
+            for number, part in enumerate(re.split(f"[{re.escape(separators)}]+", piece.text)):
                 if number and word:
                     yield _word(word, fed_by)
                     word = []

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from workspaces.shell.words import UNKNOWN, Word
 
 
 @dataclass(frozen=True)
 class Text:
-    """Shell code in an argument; `arguments` are its `$1`, `$2` …; `is_here`: it runs in the shell itself."""
+    """Shell code in an argument; `arguments` are its `$0`, `$1` …; `is_here`: it runs in the shell itself."""
 
     code: Word
     arguments: tuple[Word, ...] = ()
@@ -51,7 +52,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "command": Wrapper(stops="vV"),
     "builtin": Wrapper(),
     "exec": Wrapper("a"),
-    "coproc": Wrapper(),
     "sudo": Wrapper(
         "ugpCDhrtTRU", frozenset({"user", "group", "prompt", "chdir", "host", "role", "type"}), assigns=True
     ),
@@ -71,6 +71,13 @@ WRAPPERS: dict[str, Wrapper] = {
     "xvfb-run": Wrapper("efnpsw"),
     "fakeroot": Wrapper("lsi"),
     "dbus-run-session": Wrapper(),
+    "dbus-launch": Wrapper(),
+    "ssh-agent": Wrapper("aEPt"),
+    "valgrind": Wrapper(),
+    "chronic": Wrapper(),
+    "faketime": Wrapper("f", skip=1),
+    "linux32": Wrapper(),
+    "linux64": Wrapper(),
     "parallel": Wrapper("jINnLa", frozenset({"jobs", "arg-file", "delay", "timeout"})),
     "gosu": Wrapper(skip=1),
     "su-exec": Wrapper(skip=1),
@@ -89,6 +96,7 @@ RUNNERS: dict[str, frozenset[str]] = {
 
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SHELL_VALUES = "oO"
+_ENV_SPLITS = re.compile(r"-[i0v]*S|--split-string(?:=|\Z)")
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
@@ -102,6 +110,7 @@ def inner_of(words: Words, name: str, given: str | None, fed_by: frozenset[int])
         return _xargs(words, given, fed_by)
     if wrapper := WRAPPERS.get(name):
         rest = _after_options(words[1:], wrapper)
+        rest = rest[1:] if rest and rest[0].text == "{" else rest  # `time { …`: the grammar takes it for a word
         return [tuple(rest)] if rest else []
     if (subcommands := RUNNERS.get(name)) and len(words) > 2 and words[1].guess in subcommands:
         rest = _after_options(words[2:], Wrapper())
@@ -181,7 +190,7 @@ def _shell_operands(words: Words) -> tuple[Word | None, Words]:
 
 def _shell(words: Words) -> list[Inner]:
     code, operands = _shell_operands(words)
-    return [Text(code, tuple(operands[1:]))] if code is not None else []
+    return [Text(code, tuple(operands))] if code is not None else []
 
 
 def _eval(words: Words) -> list[Inner]:
@@ -199,16 +208,22 @@ def _trap(words: Words) -> list[Inner]:
 
 
 def _env(words: Words) -> list[Inner]:
-    """`env -S 'a b'` splits its argument into words."""
+    """`env -S 'a b'` splits its argument into words, and takes options of its own from it."""
     for at, word in enumerate(words[1:], 1):
-        if word.text.startswith(("-S", "--split-string=")):
-            head = word.text.removeprefix("--split-string=").removeprefix("-S")
-            rest = [part.text for part in words[at + 1 :]]
-            return [Text(Word(" ".join([head, *rest] if head else rest), fed_by=word.fed_by))]
-        if not word.text.startswith("-") and not _is_assignment(word.text):
+        if word.text == "--" or not (word.text.startswith("-") or _is_assignment(word.text)):
             break
-    rest_words = _after_options(words[1:], WRAPPERS["env"])
+        if split := _ENV_SPLITS.match(word.text):
+            head = [word.text[split.end() :]] if split.end() < len(word.text) else []
+            code = " ".join(["env", *head, *(part.text for part in words[at + 1 :])])
+            return [Text(Word(code, fed_by=word.fed_by))]
+    rest_words = _after_options([word for at, word in enumerate(words) if at and word.text != "-"], WRAPPERS["env"])
     return [tuple(rest_words)] if rest_words else []
+
+
+def _coproc(words: Words) -> list[Inner]:
+    """`coproc NAME { … }`: the grammar takes the name and the brace for words."""
+    at = 3 if len(words) > 3 and words[2].text == "{" else 2 if len(words) > 2 and words[1].text == "{" else 1
+    return [tuple(words[at:])] if words[at:] else []
 
 
 def _xargs(words: Words, given: str | None, fed_by: frozenset[int]) -> list[Inner]:
@@ -275,11 +290,14 @@ def _flock(words: Words) -> list[Inner]:
 
 
 def _option_code(letter: str) -> Callable[[Words], list[Inner]]:
-    """Return a reader of programs whose option `-<letter>` takes shell code."""
+    """Return a reader of programs whose option `-<letter>`, or --command, takes shell code."""
 
     def read(words: Words) -> list[Inner]:
-        for at, word in enumerate(words[:-1]):
-            if at and word.text.startswith("-") and word.text.endswith(letter) and not word.text.startswith("--"):
+        for at, word in enumerate(words[1:], 1):
+            if word.text.startswith("--command="):
+                return [Text(Word(word.text.removeprefix("--command="), fed_by=word.fed_by))]
+            is_short = re.fullmatch(rf"-[A-Za-z]*{letter}", word.text) is not None
+            if (is_short or word.text == "--command") and at + 1 < len(words):
                 return [Text(words[at + 1])]
         return []
 
@@ -292,22 +310,33 @@ def _watch(words: Words) -> list[Inner]:
 
 
 def _git(words: Words) -> list[Inner]:
+    """What git runs in a shell: aliases set on the spot, and the sub-commands that are there for it."""
     texts = [word.text for word in words]
+    found: list[Inner] = [
+        Text(Word(text.partition("=!")[2]))
+        for before, text in pairwise(texts)
+        if before == "-c" and re.match(r"alias\.[^=]*=!", text)
+    ]
     match texts[1:]:
         case ["submodule", "foreach", *rest] if rest:
-            return [Text(Word(" ".join(text for text in rest if text != "--recursive")))]
+            found.append(Text(Word(" ".join(text for text in rest if text != "--recursive"))))
         case ["bisect", "run", *rest] if rest:
-            return [tuple(words[3:])]
+            found.append(tuple(words[3:]))
         case ["rebase", *_]:
-            return [Text(words[at + 1]) for at, text in enumerate(texts[:-1]) if text in ("-x", "--exec")]
-        case _:
-            return []
+            found += [Text(words[at + 1]) for at, text in enumerate(texts[:-1]) if text in ("-x", "--exec")]
+            found += [Text(Word(text.removeprefix("--exec="))) for text in texts if text.startswith("--exec=")]
+        case ["config", *_]:
+            found += [
+                Text(Word(text[1:])) for before, text in pairwise(texts) if text[:1] == "!" and before[:6] == "alias."
+            ]
+    return found
 
 
 _SPECIAL: dict[str, Callable[[Words], list[Inner]]] = {
     "eval": _eval,
     "trap": _trap,
     "env": _env,
+    "coproc": _coproc,
     "find": _find,
     "fd": _fd,
     "fdfind": _fd,
@@ -315,6 +344,8 @@ _SPECIAL: dict[str, Callable[[Words], list[Inner]]] = {
     "script": _option_code("c"),
     "su": _option_code("c"),
     "runuser": _option_code("c"),
+    "sg": _option_code("c"),
+    "capsh": _option_code("c"),
     "watch": _watch,
     "git": _git,
 }

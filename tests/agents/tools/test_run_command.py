@@ -93,6 +93,29 @@ def test_a_blocked_command_names_its_rule(bench: Bench) -> None:
     assert not bench.call("run_command", command="echo git push").is_error
 
 
+def test_waiting_alone_is_refused_with_a_hint_at_the_background(bench: Bench) -> None:
+    result = bench.call("run_command", command="sleep 30")
+    assert (result.code, result.data) == ("BLOCKED_COMMAND", {"rule": "sleep"})
+    assert all(word in result.content for word in ("run_in_background", "command_output", "wait_ms"))
+    assert not bench.journal.processes
+
+
+def test_in_the_background_waiting_is_allowed(bench: Bench) -> None:
+    result = bench.call("run_command", command="sleep 600", run_in_background=True)
+    assert (result.is_error, result.data["state"]) == (False, "running")
+    assert not bench.call("stop_command", id=result.data["id"]).is_error
+
+
+def test_what_waits_after_something_else_runs_until_its_time_is_up(bench: Bench) -> None:
+    result = bench.call("run_command", command="trap '' TERM; sleep 30", timeout_ms=300)
+    assert result.code == "TIMEOUT"
+
+
+def test_the_two_streams_of_a_python_program_keep_their_order(bench: Bench) -> None:
+    program = "import sys; print('one'); print('two', file=sys.stderr); print('three')"
+    assert bench.call("run_command", command=f'python3 -c "{program}"').content == "one\ntwo\nthree\nExit code 0"
+
+
 def test_no_sandbox_is_told_and_nothing_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = sandbox.Outcome(sandbox.Ending.UNAVAILABLE, None, 0, 0, why="/srv/data is out of reach.")
     monkeypatch.setattr(sandbox, "run_command", lambda *_, **__: outcome)

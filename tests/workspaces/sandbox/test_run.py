@@ -117,6 +117,16 @@ def test_no_descriptor_is_left_open(run: Runner) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_a_command_runs_and_ends_although_many_descriptors_are_open(run: Runner) -> None:
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert run("echo up").exit_code == 0
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    assert run.output == "up\n"
+
+
 def test_a_read_only_tree_takes_no_writes(run: Runner) -> None:
     (run.tree / "file").write_text("old")
     assert run("echo new > file", mode=Tree.READ).exit_code == 1

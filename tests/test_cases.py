@@ -21,7 +21,10 @@ def _ids(name: str) -> list[tuple[str, str]]:
     return [(name, case["id"]) for case in json.loads((CASES / name).read_text(encoding="utf-8"))["cases"]]
 
 
-@pytest.mark.parametrize(("name", "case"), [*_ids("cases.json"), *_ids("more.json")], ids=lambda each: str(each))
+FILES = ("cases.json", "more.json", "commands.json")
+
+
+@pytest.mark.parametrize(("name", "case"), [each for name in FILES for each in _ids(name)], ids=lambda each: str(each))
 def test_the_tools_pass_the_case(name: str, case: str, tmp_path: Path) -> None:
     """In a process of its own: the runner of the cases ends everything below it, whatever a case has started."""
     words = [sys.executable, str(CASES / "run.py"), str(CASES / name), "--only", case, "--json"]

@@ -1,7 +1,7 @@
 """Globs as people write them: `**` spans folders, `*` and `?` don't cross a slash, `[ab]`, `{a,b}`.
 
-The regexes take time in proportion to the path, whatever the pattern: where two stars follow each other, the first place
-that fits what is between them is as good as any other, so no other is tried (an atomic group).
+No pattern makes a match slow: of what is between two stars the first place that fits is as good as any other, so no
+other is tried (an atomic group).
 """
 
 import functools
@@ -13,6 +13,8 @@ from workspaces.paths import WorkspaceError
 
 MAX_ALTERNATIVES = 1000
 """What the braces of one pattern may come to."""
+MAX_CHARS = 10_000
+"""No path has so many."""
 _MAX_DEPTH = 20
 _MAGIC = re.compile(r"[*?\[{]")
 _SET = re.compile(r"\[([!^]?)(\][^\]/]*|[^\]/]+)\]")
@@ -31,8 +33,10 @@ def has_magic(text: str) -> bool:
 def compiled(pattern: str, *, brackets: bool = True, ignore_case: bool = False) -> re.Pattern[str]:
     """Return the regex of a whole path. `brackets` false: `[` and `]` are ordinary characters, as in `app/[id]`.
 
-    Raises GlobError for a range that goes down, and for braces that come to too many patterns.
+    Raises GlobError for one that is too long, a range that goes down, and braces that come to too many patterns.
     """
+    if len(pattern) > MAX_CHARS:
+        raise GlobError("INVALID_PATTERN", f"The glob has {len(pattern)} characters; at most {MAX_CHARS} are taken.")
     source = _translate(pattern.removeprefix("./"), brackets)
     return re.compile(source + r"\Z", re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 

@@ -77,7 +77,7 @@ def resolve_parent(root: Path, given: str) -> WorkspacePath:
     """Return the path itself, without following a link at its end; only its folder is resolved."""
     refuse_odd(given)
     folder, _, name = given.rstrip("/").rpartition("/")
-    if name in ("", ".", ".."):
+    if name in ("", ".", "..") or _below(_real(str(root)), str(root), given) == ".":
         return resolve(root, given)
     above = resolve(root, folder or ("/" if given.startswith("/") else "."))
     relative = f"{above.relative}/{name}" if above.relative else name

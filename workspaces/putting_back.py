@@ -1,8 +1,8 @@
 """What a touched file was at first, and putting a file of the tree back to it (the agent's own revert)."""
 
 import os
-from collections.abc import Callable
 import threading
+from collections.abc import Callable
 from functools import cached_property
 
 from workspaces import rescue, rules, scanning, store, trees
@@ -124,7 +124,8 @@ def _ignored_file(workspace: Workspace, git: Git, known: Known, path: bytes) -> 
 def planned(workspace: Workspace, path: str, to: int = 0, hides: Hides = lambda _: False) -> Wanted:
     """Return what putting the path back to snapshot `to` would write, by path; None is absence.
 
-    Raises PutBackError, which names no path that `hides`. A renamed file goes by its new path: that is removed and the old one comes back.
+    A renamed file goes by its new path: that is removed and the old one comes back. Raises PutBackError, which names no
+    path that `hides`.
     """
     return _wanted(workspace, store.ensure(workspace.repository), path, to, hides)
 

@@ -26,6 +26,9 @@ MEMORY_BYTES = 2 << 30
 TICK_S = 0.05
 LINE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 1 << 16
+NAME_CHARS = 1000
+PATTERN_BYTES = 100_000
+"""An argument of a process has at most 128 KB on Linux (MAX_ARG_STRLEN)."""
 STDERR_BYTES = 4000
 
 LEFT_OUT = Path(__file__).with_name("left_out.ignore")
@@ -137,7 +140,7 @@ def by_name(glob: str) -> list[str]:
 
     They are types of files: unlike ripgrep's globs they don't bring ignored files back.
     """
-    if not _PLAIN_NAME.fullmatch(glob) or "**" in glob or glob == "*":
+    if len(glob) > NAME_CHARS or not _PLAIN_NAME.fullmatch(glob) or "**" in glob or glob == "*":
         return []
     return [f"--type-add=wanted:{glob}", "--type=wanted"]
 

@@ -115,7 +115,10 @@ def _missing(ctx: ToolContext, given: list[str], wanted: list[str], files: list[
         for asked, path in zip(given, wanted, strict=True)
         if path and not any(globs.is_below(each, path) for file in files for each in (file.path, file.old_path))
     ]
-    return [f"{asked} {words[comparing.where(ctx.workspace, path)]}." for asked, path in rest[:20]]
+    return [
+        f"{asked} is {HIDDEN}." if ctx.rules.hides(path) else f"{asked} {words[comparing.where(ctx.workspace, path)]}."
+        for asked, path in rest[:20]
+    ]
 
 
 def _row(file: FileChange, hidden: bool) -> ChangedFile:

@@ -118,6 +118,8 @@ def _limit(ctx: ToolContext, args: SearchInFiles) -> int:
 
 def _search(ctx: ToolContext, args: SearchInFiles, path: paths.WorkspacePath, kind: str, limit: int) -> searching.Found:
     pattern, options = _pattern(args)
+    if len(os.fsencode(pattern)) > ripgrep.PATTERN_BYTES:
+        raise ToolError("INVALID_PATTERN", f"the pattern is longer than {ripgrep.PATTERN_BYTES} bytes; give less.")
     found = searching.Found([], 0, 0)
     for wanted in _wanted(ctx, args, path.relative):
         search = searching.Search(
@@ -155,8 +157,8 @@ def _options(args: SearchInFiles) -> list[str]:
         options.append(f"--before-context={max(args.before, args.context)}")
         options.append(f"--after-context={max(args.after, args.context)}")
     if args.type:
-        if not re.fullmatch(r"[\w+-]+", args.type, re.ASCII):
-            raise ToolError("INVALID_INPUT", f"{args.type!r} is no type of files; py, js or rust are.")
+        if not re.fullmatch(r"[\w+-]{1,50}", args.type, re.ASCII):
+            raise ToolError("INVALID_INPUT", f"{args.type[:50]!r} is no type of files; py, js or rust are.")
         options.append(f"--type={args.type}")
     elif args.glob and not args.glob.startswith("!"):
         options += ripgrep.by_name(args.glob.rpartition("/")[2])

@@ -148,7 +148,7 @@ def unmarked(target: Target, content: str) -> str:
 
 
 def _brings_mark(decoded: encodings.Decoded, edit: editing.Edit) -> bool:
-    """Return whether an edit puts a byte order mark at the start of UTF-8, which is no part of its text from then on."""
+    """Return whether an edit puts a byte order mark at the start of UTF-8, which is no part of its text then."""
     first = edit.regions[0] if edit.regions else None
     starts = first is not None and not first.start and first.text.startswith(MARK)
     return starts and decoded.encoding == "utf-8" and not decoded.bom

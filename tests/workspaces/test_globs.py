@@ -57,3 +57,46 @@ def test_a_rule_covers_paths_as_in_gitignore(rule: str, path: str, covers: bool)
 def test_the_quick_test_of_many_rules_agrees_with_each(path: str) -> None:
     rules = (".env", "secrets/", "docs/*.md", "/x/**")
     assert globs.covering(rules)(path) is any(globs.matches(rule, path) for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("[", "[", True),
+        ("[]", "[]", True),
+        ("[]a]", "]", True),
+        ("[--a]", "-", True),
+        ("[a-c-e]", "-", True),
+        ("{a,{b,c/d}}.py", "c/d.py", True),
+        ("{a,[,}]}", "}", True),
+        ("*a*b*", "xaxbx", True),
+        ("*a*b", "xabxa", False),
+        ("**/a/**/b/**/c", "a/x/a/b/y/b/c", True),
+        ("**/a/**/b/**/c", "b/a/c", False),
+        ("**/a/**", "x/a", False),
+        ("a\\", "a\\", True),
+    ],
+)
+def test_odd_patterns_are_taken_as_people_mean_them(pattern: str, path: str, fits: bool) -> None:
+    assert bool(globs.compiled(pattern).match(path)) is fits
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "{a,b}" * 40, "{a," * 500 + "b" + "}" * 500, "a" * 20_000])
+def test_a_pattern_that_can_not_be_read_is_refused(pattern: str) -> None:
+    with pytest.raises(globs.GlobError) as caught:
+        globs.compiled(pattern)
+    assert caught.value.code == "INVALID_PATTERN"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 30 + "b", "a" * 250),
+        ("**/*/" * 12 + "z/*q", "a/" * 60 + "z"),
+        ("{a,aa}" * 8 + "*{a,aa}b", "a" * 250),
+        ("**/*a*a/" * 8 + "b", "aaaa/" * 50 + "c"),
+    ],
+)
+def test_no_pattern_tries_every_way_to_fit(pattern: str, path: str) -> None:
+    """Tried one by one, the ways would not be done before the sun burns out."""
+    assert not globs.compiled(pattern).match(path)

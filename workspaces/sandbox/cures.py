@@ -8,7 +8,6 @@ from django.conf import settings
 from workspaces.sandbox import candidates
 from workspaces.sandbox.identity import barrier, own_folder
 
-SWITCHED_OFF = "Commands run without a sandbox: SAKURA_SANDBOX=off."
 SWITCH_ON = "Leave SAKURA_SANDBOX out to confine commands again."
 APPARMOR = """\
 Ubuntu's AppArmor keeps ordinary users from making namespaces. Allow it for bubblewrap alone: write this to

@@ -3,9 +3,10 @@
 import os
 import secrets
 import signal
+import stat
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def run_command(
 def _confined(command: str, place: Place, limits: Limits, spool: Path, ears: Ears, report: Report) -> Outcome:
     assert report.wall is not None
     with ExitStack() as held:
+        _open_to_owner(place)
+        held.callback(_open_to_owner, place)
         way, why = _open_way(place, report.wall.python, held)
         door = bwrap.Door(way.path, place.network) if way else None
         launch = bwrap.confined(report.wall, command, place, limits, held, door)
@@ -61,6 +64,15 @@ def _confined(command: str, place: Place, limits: Limits, spool: Path, ears: Ear
         launch.applied["notes"] += [why] if why else []
         launch.applied["connections"] = [asdict(record) for record in way.records] if way else []
         return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
+
+
+def _open_to_owner(place: Place) -> None:
+    """Give the way in back where a command shut tree or HOME, even to their owner, as `chmod 0 .` does."""
+    for folder in (place.tree, place.home):
+        with suppress(OSError):  # gone, or another's: the start will say so
+            mode = stat.S_IMODE(folder.stat().st_mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                folder.chmod(mode | stat.S_IRWXU)
 
 
 def _open_way(place: Place, python: str, held: ExitStack) -> tuple[proxy.Proxy | None, str]:

@@ -234,3 +234,10 @@ def test_reads_at_the_same_time_agree(bench: Bench) -> None:
     assert len(answers) == 1
     assert next(iter(answers))[1:] == ("calc.py", "new.txt")
     assert snapshots.take(bench.workspace, call_id="x", step=1, paths=None) is not None
+
+
+@pytest.mark.parametrize("path", ["/workspace", "/workspace/", ".", "tests/.."])
+def test_the_whole_workspace_can_be_asked_for_by_any_of_its_names(bench: Bench, path: str) -> None:
+    bench.write("calc.py", "changed\n")
+    assert "calc.py" in bench.call("check_changes", paths=[path]).content
+    assert "calc.py" in bench.call("check_changes", paths=[str(bench.tree)]).content

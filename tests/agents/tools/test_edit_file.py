@@ -137,3 +137,20 @@ class _Call:
     def __init__(self, name: str, arguments: dict[str, str]) -> None:
         self.name = name
         self.input = arguments
+
+
+def test_eight_spaces_are_two_tabs_without_a_second_line_to_tell(bench: Bench) -> None:
+    path = bench.write("a.py", "class A:\n\tdef f(self):\n\t\treturn 1\n")
+    assert not read_and_edit(bench, "a.py", "        return 1", "        x = 2\n        return x").is_error
+    assert path.read_text() == "class A:\n\tdef f(self):\n\t\tx = 2\n\t\treturn x\n"
+
+
+def test_a_width_of_tabs_that_decides_which_line_is_meant_is_not_guessed(bench: Bench) -> None:
+    bench.write("a.py", "\tx = 1\n\t\tx = 1\n")
+    assert read_and_edit(bench, "a.py", "        x = 1", "        x = 2").code == "NOT_UNIQUE"
+
+
+def test_an_empty_file_with_a_mark_keeps_one_mark(bench: Bench) -> None:
+    path = bench.write("a.txt", b"\xef\xbb\xbf")
+    assert not edit(bench, "a.txt", "", "\ufeffx\n").is_error
+    assert path.read_bytes() == b"\xef\xbb\xbfx\n"

@@ -55,3 +55,11 @@ def test_what_is_hidden_is_neither_found_nor_counted(hiding: Bench, mode: str) -
 def test_naming_what_is_hidden_is_denied(hiding: Bench, tool: str, arguments: dict[str, str]) -> None:
     (hiding.tree / "deep" / "secrets").mkdir()
     assert hiding.call(tool, **arguments).code == "DENIED"
+
+
+@pytest.mark.parametrize("path", ["secrets/a.txt", "secrets/there-is-none.txt"])
+def test_asking_for_changes_does_not_tell_whether_a_hidden_path_exists(hiding: Bench, path: str) -> None:
+    hiding.call("check_changes")
+    told = hiding.call("check_changes", paths=[path]).content
+    assert path not in told or "hidden by policy" in told
+    assert "does not exist" not in told

@@ -239,3 +239,14 @@ def test_version_control_is_never_searched(bench: Bench, folder: str) -> None:
 def _all(bench: Bench) -> list[dict[str, object]]:
     entries: list[dict[str, object]] = bench.call("list_directory", recursive=True).data["entries"]
     return entries
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]*", "x/" + "{a,b}" * 40])
+def test_a_glob_that_can_not_be_read_is_refused(bench: Bench, pattern: str) -> None:
+    assert bench.call("glob", pattern=pattern).code == "INVALID_PATTERN"
+
+
+@pytest.mark.parametrize("pattern", ["[", "[]", "x[", "{a", "}{", "[!"])
+def test_an_open_bracket_or_brace_is_a_character(bench: Bench, pattern: str) -> None:
+    bench.write(pattern + ".txt", "x")
+    assert found(bench, pattern + "*") == {pattern + ".txt"}

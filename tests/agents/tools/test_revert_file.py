@@ -249,3 +249,36 @@ def test_a_file_too_large_to_be_kept_can_not_come_back(bench: Bench) -> None:
     result = bench.call("revert_file", file_path="big.bin", to=first.number)
     assert result.code == "TOO_LARGE"
     assert (bench.tree / "big.bin").read_bytes() == b"small"
+
+
+@pytest.mark.parametrize("command", ["rm -r tests; echo x > tests", "rm -r tests; ln -s /etc tests"])
+def test_what_took_the_place_of_a_folder_goes_away_and_the_folder_comes_back(bench: Bench, command: str) -> None:
+    before = (bench.tree / "tests/test_calc.py").read_bytes()
+    bench.call("run_command", command=command)
+    assert bench.call("revert_file", file_path="tests").data["files"] == [{"path": "tests", "now": "absent"}]
+    assert not bench.call("revert_file", file_path="tests/test_calc.py").is_error
+    assert (bench.tree / "tests/test_calc.py").read_bytes() == before
+
+
+@pytest.mark.parametrize("path", [".", "tests/..", "/workspace"])
+def test_the_workspace_itself_is_no_file_to_revert(bench: Bench, path: str) -> None:
+    assert bench.call("revert_file", file_path=path).code == "IS_DIRECTORY"
+
+
+def test_a_name_that_looks_like_an_escaped_byte_is_put_back(bench: Bench) -> None:
+    name = "\\xff.txt"
+    bench.call("write_file", file_path=name, content="x\n")
+    assert "xff.txt" in bench.call("check_changes").content
+    assert bench.call("revert_file", file_path=name).data["files"] == [{"path": name, "now": "absent"}]
+    assert not (bench.tree / name).exists()
+
+
+def test_a_refusal_names_no_file_that_the_policy_hides(bench: Bench) -> None:
+    bench.policy = Policy(hidden=["tests/**", "new/secret"])
+    assert "test_calc" not in bench.call("revert_file", file_path="tests").content
+    bench.call(
+        "run_command", command="rm README.md; mkdir README.md; echo a > README.md/open; echo b > README.md/secret"
+    )
+    bench.policy = Policy(hidden=["README.md/secret"])
+    refused = bench.call("revert_file", file_path="README.md")
+    assert (refused.code, "open" in refused.content, "secret" in refused.content) == ("IS_DIRECTORY", True, False)

@@ -156,3 +156,8 @@ def test_hidden_documents_are_in_no_answer(documented: Bench) -> None:
     assert documented.call("list_sakura_directory", subdirectory="docs").code == "DENIED"
     assert documented.call("read_sakura_memory").data["exists"] is False
     assert documented.call("read_sakura_memory", file_name="memory.md").code == "DENIED"
+
+
+@pytest.mark.parametrize("path", ["C:/x.md", "c:\\\\x.md", "\\\\\\\\host\\\\share", "//host/share"])
+def test_paths_of_other_systems_are_outside(documented: Bench, path: str) -> None:
+    assert documented.call("read_sakura_docs", doc_path=path).code == "OUTSIDE_WORKSPACE"

@@ -1,5 +1,6 @@
 """search_in_files: what is found and counted, how it is shown, and what can't be searched."""
 
+import os
 import threading
 from pathlib import Path
 
@@ -212,3 +213,49 @@ def test_what_cannot_be_entered_hides_nothing_else(bench: Bench) -> None:
     locked.mkdir(mode=0)
     assert "calc.py" in hits(bench, "def add")
     locked.chmod(0o755)
+
+
+def test_lines_around_a_match_come_with_it_on_every_page(bench: Bench) -> None:
+    bench.write("a", "one\nhit 2\nthree\nfour\nhit 5\nhit 6\nseven\n")
+    search = {"pattern": "hit", "output_mode": "content", "path": "a", "context": 1, "head_limit": 1}
+    rows = bench.call("search_in_files", **search, offset=1).content.split("\n")
+    assert rows[:3] == ["a", "     4- four", "     5: hit 5"]
+    assert "three" not in bench.call("search_in_files", **search, offset=2).content
+
+
+@pytest.mark.parametrize("arguments", [{"pattern": "a" * 200_000}, {"pattern": "a", "glob": "[z-a]"}])
+def test_a_pattern_that_can_not_be_given_to_ripgrep_is_refused(bench: Bench, arguments: dict[str, str]) -> None:
+    assert bench.call("search_in_files", **arguments).code == "INVALID_PATTERN"
+
+
+def test_a_type_of_any_length_is_told_to_be_none(bench: Bench) -> None:
+    assert bench.call("search_in_files", pattern="a", type="a" * 200_000).code == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore"])
+@pytest.mark.parametrize("target", ["fifo", "/dev/zero", "/etc/passwd"])
+def test_what_is_no_file_of_the_tree_is_no_ignore_file(bench: Bench, name: str, target: str) -> None:
+    if target == "fifo":
+        os.mkfifo(bench.tree / name)
+    else:
+        (bench.tree / name).symlink_to(target)
+    bench.write("a.txt", "needle")
+    assert hits(bench, "needle") == {"a.txt"}
+
+
+def test_a_link_in_the_tree_can_be_an_ignore_file(bench: Bench) -> None:
+    bench.write("rules", "*.log\n")
+    (bench.tree / ".gitignore").symlink_to("rules")
+    bench.write("a.log", "needle")
+    bench.write("a.txt", "needle")
+    assert hits(bench, "needle") == {"a.txt"}
+
+
+def test_an_endless_ignore_file_further_down_costs_no_more_memory_than_a_search_may_have(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep, "MEMORY_BYTES", 128 << 20)
+    (bench.tree / "deep").mkdir()
+    (bench.tree / "deep" / ".gitignore").symlink_to("/dev/zero")
+    result = bench.call("search_in_files", pattern="needle")
+    assert result.code == "TOO_LARGE"

@@ -219,3 +219,19 @@ def test_a_file_system_that_is_read_only_is_told_as_a_missing_right(
     assert bench.call("write_file", file_path="calc.py", content="x").code == "WORKSPACE_WRITE_PERMISSION_DENIED"
     assert (bench.tree / "calc.py").read_bytes() == before
     assert not list(bench.tree.glob(".sakura-*"))
+
+
+def test_a_byte_order_mark_of_a_new_text_is_the_files_mark(bench: Bench) -> None:
+    bench.call("write_file", file_path="a.txt", content="\ufeffone\n")
+    assert not bench.call("edit_file", file_path="a.txt", old_string="one", new_string="two").is_error
+    assert bench.call("read_file", file_path="a.txt").content == "     1\ttwo"
+    assert not bench.call("write_file", file_path="a.txt", content="\ufeffthree\n").is_error
+    assert (bench.tree / "a.txt").read_bytes() == b"\xef\xbb\xbfthree\n"
+
+
+def test_a_byte_order_mark_that_a_replaced_text_brings_does_not_make_the_read_stale(bench: Bench) -> None:
+    bench.write("a.txt", "one\n")
+    bench.call("read_file", file_path="a.txt")
+    bench.call("write_file", file_path="a.txt", content="\ufefftwo\n")
+    assert not bench.call("edit_file", file_path="a.txt", old_string="two", new_string="three").is_error
+    assert (bench.tree / "a.txt").read_bytes() == b"\xef\xbb\xbfthree\n"

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import resource
 import shutil
 import subprocess
 import threading
@@ -28,6 +29,14 @@ def test_the_trees_real_path_leads_to_the_same_files(run: Runner) -> None:
     (run.tree / "file").write_text("here")
     run(f"cat {run.tree}/file; cd {run.tree} && cat /workspace/file && pwd -P")
     assert run.output == "herehere/workspace\n"
+
+
+def test_a_command_that_shuts_the_tree_shuts_out_nobody(run: Runner) -> None:
+    run("chmod 0 . ~")
+    assert run.tree.stat().st_mode & 0o700 == 0o700
+    run.tree.chmod(0)
+    run("echo in > file; cat file")
+    assert run.output == "in\n"
 
 
 def test_both_streams_are_one_in_their_order(run: Runner) -> None:
@@ -118,12 +127,15 @@ def test_no_descriptor_is_left_open(run: Runner) -> None:
 
 
 def test_a_command_runs_and_ends_although_many_descriptors_are_open(run: Runner) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2048)), hard))
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
         assert run("echo up").exit_code == 0
     finally:
         for descriptor in held:
             os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert run.output == "up\n"
 
 

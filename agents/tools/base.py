@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -283,6 +284,8 @@ class Tool:
     run: ToolFunction
     toolsets: frozenset[str]
     agents: frozenset[str]
+    cap: Callable[[Limits], int]
+    """How many characters its result may have."""
     effect_of: Callable[[Any], Effect] | None = None
     """The effect of one call by its input, where that may be less than the tool's."""
     decide: Callable[[Any, Rules], None] | None = None
@@ -304,13 +307,14 @@ def tool(
     output: type[Output],
     minimal: bool = False,
     agents: tuple[str, ...] | None = None,
+    cap: Callable[[Limits], int] = attrgetter("other_chars"),
     effect_of: Callable[[Any], Effect] | None = None,
     decide: Callable[[Any, Rules], None] | None = None,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Register a function as a tool; its name and docstring are what the model sees.
 
     `minimal`: also in the smallest toolset. `agents`: who gets it; by default everybody gets READ and EXECUTE,
-    and a reviewer no WRITE. `effect_of` and `decide`: see Tool.
+    and a reviewer no WRITE. `cap`, `effect_of` and `decide`: see Tool.
     """
 
     def register(function: ToolFunction) -> ToolFunction:
@@ -325,6 +329,7 @@ def tool(
             run=function,
             toolsets=frozenset({"standard", "full"} | ({"minimal"} if minimal else set())),
             agents=frozenset(who),
+            cap=cap,
             effect_of=effect_of,
             decide=decide,
         )

@@ -1,6 +1,7 @@
 """The tool check_changes: what differs from the baseline, as the tree lies there now."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -64,7 +65,7 @@ class CheckChangesOutput(Output):
     """The tree that was compared; equal trees hold the very same bytes."""
 
 
-@tool(effect=Effect.READ, input=CheckChanges, output=CheckChangesOutput)
+@tool(effect=Effect.READ, input=CheckChanges, output=CheckChangesOutput, cap=attrgetter("changes_chars"))
 def check_changes(ctx: ToolContext, args: CheckChanges) -> Result:
     """Show what changed in the workspace since the run started, whatever was staged or committed since.
 

@@ -1,14 +1,16 @@
 """The tool command_output: what a background command has printed, and whether it still runs."""
 
 import hashlib
+from operator import attrgetter
 
 from pydantic import Field
 
-from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, tool
+from agents.tools.base import Effect, Fact, Input, Result, ToolContext, tool
+from agents.tools.job_output import JobOutput, ending_words, standing
 from workspaces import sandbox
-from workspaces.background import Job, Search
-from workspaces.sandbox import Ending
+from workspaces.background import Job
 from workspaces.sandbox.printed import Part, show_part
+from workspaces.watching import Search
 
 WAIT_MS = 30_000
 
@@ -30,29 +32,16 @@ class CommandOutput(Input):
     )
 
 
-class CommandOutputOutput(Output):
-    """What a background command printed from `offset` to `next_offset` (bytes); `left_out` is the gap in between.
+class CommandOutputOutput(JobOutput):
+    """What a background command printed from `offset` to `next_offset` (bytes); `left_out` is the gap in between."""
 
-    `state`: running, exited, timeout, stopped, output_limit, memory_limit or failed.
-    """
-
-    id: str
-    command: str
-    state: str
-    exit_code: int | None = None
-    ending: str = ""
-    signal: str = ""
-    duration_ms: int = 0
-    total_bytes: int = 0
-    offset: int = 0
     next_offset: int = 0
     left_out: tuple[int, int] | None = None
     matched: bool | None = Field(None, description="Whether `until` was found; null where nothing was waited for.")
     matched_line: str = ""
-    output: str = Field("", description="What it printed, where that has colours: bounded, with SGR escapes.")
 
 
-@tool(effect=Effect.READ, input=CommandOutput, output=CommandOutputOutput)
+@tool(effect=Effect.READ, input=CommandOutput, output=CommandOutputOutput, cap=attrgetter("command_chars"))
 def command_output(ctx: ToolContext, args: CommandOutput) -> Result:
     """Show what a background command has printed, and whether it still runs.
 
@@ -73,24 +62,17 @@ def command_output(ctx: ToolContext, args: CommandOutput) -> Result:
         lambda at: f"offset {at} shows what begins there",
         more_comes=running,
     )
+    lines = _lines(args, job, part, search, running=running)
     data = CommandOutputOutput(
-        id=job.id,
-        command=job.command,
-        state="running" if running else state_of(job),
-        duration_ms=job.duration_ms,
-        total_bytes=size,
+        **standing(job, running=running, size=size),
         offset=part.start,
         next_offset=part.end,
         left_out=part.gap,
         matched=bool(search.found) if search else None,
         matched_line=search.found if search else "",
+        output="\n".join([part.shown.coloured.rstrip(), *lines]) if part.shown.coloured else "",
         fact=_fact(job, part, running),
     )
-    if job.outcome is not None and not running:
-        data.exit_code, data.ending, data.signal = job.outcome.exit_code, job.outcome.ending, job.outcome.signal
-    lines = _lines(args, job, part, data)
-    if part.shown.coloured:
-        data.output = "\n".join([part.shown.coloured.rstrip(), *lines])
     return Result(
         "\n".join([part.shown.plain.rstrip() or "(no output from there on)", *lines]),
         data.dump(),
@@ -107,35 +89,15 @@ def _wait(ctx: ToolContext, args: CommandOutput, job: Job, search: Search | None
         job.wait(so, wait_ms / 1000, ctx.cancelled)
 
 
-def state_of(job: Job) -> str:
-    """Return in one word how a background command stands."""
-    if job.is_running:
-        return "running"
-    if job.outcome is None:
-        return "failed"
-    words = {Ending.EXIT: "exited", Ending.CANCELLED: "stopped", Ending.UNAVAILABLE: "failed"}
-    return words.get(job.outcome.ending, job.outcome.ending.value)
-
-
-def ending_words(job: Job) -> str:
-    """Return how a background command stands in words for the model."""
-    if job.is_running:
-        return f"It still runs, after {job.duration_ms} ms"
-    if job.outcome is None:
-        return f"It failed: {job.fault.strerror if job.fault else 'a fault in Sakura, which is in the log'}"
-    return sandbox.how_it_ended(job.outcome, job.limits)
-
-
-def _lines(args: CommandOutput, job: Job, part: Part, data: CommandOutputOutput) -> list[str]:
+def _lines(args: CommandOutput, job: Job, part: Part, search: Search | None, *, running: bool) -> list[str]:
     """Return what is said below the output."""
     lines = []
-    if data.matched is not None and args.until:
-        lines.append(f"Found: {data.matched_line}" if data.matched else f"No line fits {args.until!r} so far.")
+    if search:
+        lines.append(f"Found: {search.found}" if search.found else f"No line fits {args.until!r} so far.")
     if args.offset > part.start:
-        lines.append(f"Only {data.total_bytes} bytes were printed, so there is nothing at offset {args.offset} yet.")
-    ended = "" if data.state == "running" or job.outcome is None else sandbox.hints(part.shown.plain, job.outcome)
-    words = f"It still runs, after {data.duration_ms} ms" if data.state == "running" else ending_words(job)
-    return [*lines, f"{words}. Next offset: {part.end}{ended}"]
+        lines.append(f"Only {part.start} bytes were printed, so there is nothing at offset {args.offset} yet.")
+    hints = "" if running or job.outcome is None else sandbox.hints(part.shown.plain, job.outcome)
+    return [*lines, f"{ending_words(job, running=running)}. Next offset: {part.end}{hints}"]
 
 
 def _fact(job: Job, part: Part, running: bool) -> Fact:

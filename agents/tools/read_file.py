@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from agents.tools import viewing
-from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
+from agents.tools.base import Effect, FilePath, Input, Limits, Result, ToolContext, ToolError, tool
 from agents.tools.viewing import Opened, ReadFileOutput
 from workspaces import apart, encodings, lines, notebooks, paths, pdfs, pictures, reads, windows
 from workspaces.ranges import Shown
@@ -35,7 +35,12 @@ class ReadFile(Input):
     pages: str | None = Field(None, description='Which pages of a PDF, such as "3", "1-5" or "1-3,7".')
 
 
-@tool(effect=Effect.READ, input=ReadFile, output=ReadFileOutput, minimal=True)
+def _cap(limits: Limits) -> int:
+    """What stands before each line does not count."""
+    return limits.read_chars + 8 * limits.read_lines
+
+
+@tool(effect=Effect.READ, input=ReadFile, output=ReadFileOutput, minimal=True, cap=_cap)
 def read_file(ctx: ToolContext, args: ReadFile) -> Result:
     """Read a file: text with line numbers, a picture, pages of a PDF, or a notebook. Read a file before you edit it.
 

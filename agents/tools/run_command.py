@@ -5,6 +5,7 @@ import hashlib
 import os
 import time
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from pydantic import AliasChoices, Field
@@ -86,6 +87,7 @@ def _effect_of(args: RunCommand) -> Effect:
     input=RunCommand,
     output=RunCommandOutput,
     minimal=True,
+    cap=attrgetter("command_chars"),
     effect_of=_effect_of,
     decide=_decide,
 )

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from agents.tools.base import REGISTRY, Effect, Input, Limits, Result, Rules, Tool, ToolContext, ToolError
+from agents.tools.base import REGISTRY, Effect, Input, Result, Rules, Tool, ToolContext, ToolError
 from workspaces import names, outputs, paths
 from workspaces.files import OS_ERRORS
 from workspaces.paths import WorkspaceError
@@ -20,14 +20,6 @@ from workspaces.paths import WorkspaceError
 logger = logging.getLogger(__name__)
 
 PATH_ARGUMENTS = ("file_path", "path")
-_CAPS = {
-    "read_file": "read_chars",
-    "search_in_files": "search_chars",
-    "run_command": "command_chars",
-    "command_output": "command_chars",
-    "stop_command": "command_chars",
-    "check_changes": "changes_chars",
-}
 _NOTE_CHARS = 1000
 """What a tool that bounds itself may add in notes."""
 
@@ -200,14 +192,8 @@ def _bug(tool: Tool, error: Exception) -> Result:
 # --- after ---------------------------------------------------------------------------------------
 
 
-def cap_of(tool: str, limits: Limits) -> int:
-    """Return how many characters a result of the tool may have."""
-    numbers = 8 * limits.read_lines if tool == "read_file" else 0  # what stands before each line does not count
-    return int(getattr(limits, _CAPS.get(tool, "other_chars"))) + numbers
-
-
 def _bounded(result: Result, tool: Tool, ctx: ToolContext) -> Result:
-    cap = cap_of(tool.name, ctx.limits)
+    cap = tool.cap(ctx.limits)
     whole = result.whole
     if len(result.content) > cap + _NOTE_CHARS:
         whole = whole or result.content

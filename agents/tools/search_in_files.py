@@ -7,6 +7,7 @@ import stat
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -75,7 +76,7 @@ class _Page:
     what: str
 
 
-@tool(effect=Effect.READ, input=SearchInFiles, output=SearchInFilesOutput, minimal=True)
+@tool(effect=Effect.READ, input=SearchInFiles, output=SearchInFilesOutput, minimal=True, cap=attrgetter("search_chars"))
 def search_in_files(ctx: ToolContext, args: SearchInFiles) -> Result:
     """Search the text of files. Use this rather than commands such as grep or rg.
 

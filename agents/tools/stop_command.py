@@ -1,9 +1,11 @@
 """The tool stop_command: the end of a background command, with all it started."""
 
+from operator import attrgetter
+
 from pydantic import Field
 
-from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, tool
-from agents.tools.command_output import ending_words, state_of
+from agents.tools.base import Effect, Fact, Input, Result, ToolContext, tool
+from agents.tools.job_output import JobOutput, ending_words, standing
 from workspaces.sandbox.printed import show_part
 
 LAST_CHARS = 4_000
@@ -14,23 +16,13 @@ class StopCommand(Input):
     id: str = Field(min_length=1, max_length=50, description="The id that run_command returned, such as bg1.")
 
 
-class StopCommandOutput(Output):
-    """How the command ended; `already_ended`: by itself, before it was asked to. `state` as of command_output."""
+class StopCommandOutput(JobOutput):
+    """How the command ended; `already_ended`: by itself, before it was asked to."""
 
-    id: str
-    command: str
     already_ended: bool
-    state: str
-    exit_code: int | None = None
-    ending: str = ""
-    signal: str = ""
-    duration_ms: int = 0
-    total_bytes: int = 0
-    offset: int = Field(0, description="Where the shown end of its output begins, in bytes.")
-    output: str = Field("", description="The end of what it printed, where that has colours.")
 
 
-@tool(effect=Effect.EXECUTE, input=StopCommand, output=StopCommandOutput)
+@tool(effect=Effect.EXECUTE, input=StopCommand, output=StopCommandOutput, cap=attrgetter("command_chars"))
 def stop_command(ctx: ToolContext, args: StopCommand) -> Result:
     """End a background command with everything it started, and show the last it printed.
 
@@ -43,19 +35,14 @@ def stop_command(ctx: ToolContext, args: StopCommand) -> Result:
         ctx.jobs.stop([job])
     part = show_part(job.spool, max(0, job.size - LAST_CHARS), job.size, LAST_CHARS, str, more_comes=False)
     data = StopCommandOutput(
-        id=job.id,
-        command=job.command,
+        **standing(job, running=job.is_running, size=job.size),
         already_ended=already_ended,
-        state=state_of(job),
-        duration_ms=job.duration_ms,
-        total_bytes=job.size,
         offset=part.start,
         output=part.shown.coloured,
         fact=Fact("stop_command", f"{job.id} {job.command}", freshness="stable", refresh=f"command_output {job.id}"),
     )
-    if job.outcome is not None:
-        data.exit_code, data.ending, data.signal = job.outcome.exit_code, job.outcome.ending, job.outcome.signal
-    said = f"{job.id} had already ended. {ending_words(job)}." if already_ended else f"{job.id}: {ending_words(job)}."
+    ended = ending_words(job, running=job.is_running)
+    said = f"{job.id} had already ended. {ended}." if already_ended else f"{job.id}: {ended}."
     above = f"The last of {job.size} bytes it printed (command_output shows the rest):\n" if part.start else ""
     return Result(
         f"{said}\n{above}{part.shown.plain.rstrip() or '(no output)'}",

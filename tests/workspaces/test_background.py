@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.workspaces.sandbox.conftest import Runner, folder, run
-from workspaces import background
-from workspaces.background import AT_ONCE, IN_ALL, Job, Jobs, Search
+from workspaces import watching
+from workspaces.background import AT_ONCE, IN_ALL, Job, Jobs
 from workspaces.paths import WorkspaceError
 from workspaces.sandbox import Ending, Limits, end_leftover, processes
+from workspaces.watching import Search
 
 __all__ = ["folder", "run"]
 
@@ -190,7 +191,7 @@ def test_a_line_before_the_offset_does_not_count(spool: Path) -> None:
     assert look(spool, "ready", b"ready\nwaiting\n", at=6) == ""
 
 
-@pytest.mark.parametrize("length", [background.LOOKED_AT_BYTES - 3, 3 * background.LOOKED_AT_BYTES])
+@pytest.mark.parametrize("length", [watching.LOOKED_AT_BYTES - 3, 3 * watching.LOOKED_AT_BYTES])
 def test_words_are_found_wherever_the_pieces_are_cut(spool: Path, length: int) -> None:
     text = (b"x" * 50 + b"\n") * (length // 51) + b"x" * (length % 51)
     assert look(spool, "^ready$", text + b"\nready\n") == "ready"

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from tests.agents.reviewing import Scene, scene
 from workspaces.models import Baseline, ReadState, Repository
-from workspaces.reads import text_hash
+from workspaces.ranges import text_hash
 
 pytestmark = pytest.mark.django_db
 

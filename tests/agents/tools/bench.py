@@ -9,8 +9,8 @@ from typing import Any
 from agents import policy
 from agents.models import Policy
 from agents.providers.base import Call
-from agents.tools import runner
 from agents.skills import AgentSkills
+from agents.tools import runner
 from agents.tools.base import Limits, Output, Result, ToolContext, ToolError
 from workspaces import sandbox, snapshots
 from workspaces.background import Jobs

@@ -28,6 +28,8 @@ from workspaces.models import Snapshot
 
 PARALLEL_READS = 8
 FAILURES_IN_A_ROW = 30
+UNTOLD = 20
+"""Snapshots that one result may tell of."""
 LEAST_OUTPUT_TOKENS = 1000
 ESTIMATE_MARGIN = 1.25
 """By how much a prompt may be larger than was estimated."""
@@ -379,15 +381,14 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
 
 
 def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) -> list[Snapshot]:
-    """Return the snapshot that the call calls for, if it changed anything.
+    """Take the snapshot that the call calls for, and return all that the run does not know of yet.
 
-    Where a worker died between the snapshot and the result, that one counts, and what changed since is one of its own.
+    Those are more than one where the tool took one itself, before it put something back; and where a worker died
+    between the snapshot and the result: that one counts, and what changed since is one of its own.
     """
-    step = session.run.step
-    known = Snapshot.objects.filter(workspace=session.place, call_id=call.call_id).order_by("number").first()
-    taken = (
-        [known, snapshots.take(session.place, call_id="", step=step, paths=None)]
-        if known
-        else [snapshots.take(session.place, call_id=call.call_id, step=step, paths=touched)]
-    )
-    return [each for each in taken if each is not None]
+    place, step = session.place, session.run.step
+    if place.snapshots.filter(call_id=call.call_id).exists():
+        snapshots.take(place, call_id="", step=step, paths=None)
+    else:
+        snapshots.take(place, call_id=call.call_id, step=step, paths=touched)
+    return list(place.snapshots.filter(number__gt=session.run.snapshot).order_by("number")[:UNTOLD])

@@ -134,7 +134,19 @@ def differing(workspace: Workspace, wanted: Wanted) -> Wanted:
     """Return what of it is not so in the latest snapshot already; an ignored file, which is in none, stays."""
     git = store.ensure(workspace.repository)
     now = store.listing(git, store.latest(workspace).tree, *wanted)
-    return {path: entry for path, entry in wanted.items() if now.get(path) != entry}
+    return {path: entry for path, entry in wanted.items() if now.get(path) != entry or _is_left(workspace, path, entry)}
+
+
+def _is_left(workspace: Workspace, path: bytes, entry: store.TreeEntry | None) -> bool:
+    """Return whether a file that shall be absent lies on disk: an ignored one, which no snapshot has, may."""
+    place = workspace.tree / os.fsdecode(path)
+    return entry is None and os.path.lexists(place) and (place.is_symlink() or not place.is_dir())
+
+
+def is_kept(workspace: Workspace, wanted: Wanted) -> bool:
+    """Return whether the latest snapshot holds all that goes away by what is wanted; it has no ignored file."""
+    now = store.listing(store.ensure(workspace.repository), store.latest(workspace).tree, *wanted) if wanted else {}
+    return all(entry is not None or path in now for path, entry in wanted.items())
 
 
 def is_ignored(workspace: Workspace, path: str) -> bool:

@@ -257,6 +257,8 @@ class ToolContext:
     limits: Limits
     sees_images: bool = True
     """Whether the model can look at pictures."""
+    tool: str = ""
+    """The name of the tool that is called (set by the runner)."""
     effect: Effect = Effect.EXECUTE
     """The effect of this very call (set by the runner): READ for a command that the parse proves read-only."""
 

@@ -72,7 +72,7 @@ def revert_file(ctx: ToolContext, args: RevertFile) -> Result:
         _must_be_allowed(ctx, others)
         _keep(ctx, others)
         wanted = putting_back.differing(ctx.workspace, planned)
-        undo = store.latest(ctx.workspace).number
+        undo = store.latest(ctx.workspace).number if putting_back.is_kept(ctx.workspace, wanted) else None
         with _compared(ctx, path) as comparison:
             _tell_journal(ctx, path, wanted)
             written = putting_back.carry_out(ctx.workspace, wanted, ctx.rules.hides)
@@ -204,7 +204,7 @@ def _result(
     args: RevertFile,
     wanted: putting_back.Wanted,
     written: list[str],
-    undo: int,
+    undo: int | None,
     comparison: _Comparison,
 ) -> Result:
     name = names.shown(paths.resolve_parent(ctx.tree, args.file_path).relative)

@@ -146,7 +146,7 @@ def _resolved(args: Input, root: Path | None) -> dict[str, str]:
 def execute(prepared: Prepared, ctx: ToolContext) -> Result:
     """Carry out the call and return its result, timed and bounded; whole outputs that were cut are stored."""
     started = time.perf_counter()
-    result = _execute(prepared, replace(ctx, effect=prepared.effect))
+    result = _execute(prepared, replace(ctx, tool=prepared.tool.name, effect=prepared.effect))
     return replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3))
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.tools.base import Output, Result, ToolContext, ToolError
+from agents.tools.base import Fact, Output, Result, ToolContext, ToolError
 from workspaces import editing, encodings, files, leaks, linediff, names, paths
 
 EDIT_BYTES = 50 * 1024 * 1024
@@ -138,6 +138,7 @@ def save(ctx: ToolContext, target: Target, edit: editing.Edit) -> Saved:
         start_line=change.first,
         end_line=change.last,
         notes=_notes(written),
+        fact=Fact(ctx.tool, name, f"{change.first}-{change.last}", sha(), refresh=f"read_file {name}"),
     )
     return Saved(output, change)
 

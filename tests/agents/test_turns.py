@@ -261,6 +261,25 @@ def test_what_ended_by_itself_since_the_last_look_is_kept_too(launch: Callable[.
         assert snapshots.read(run.place, "late.txt").data == b"late\n"
 
 
+def test_what_a_tool_kept_before_it_put_a_file_back_is_told_as_a_snapshot_of_its_own(
+    launch: Callable[..., Run],
+) -> None:
+    wait = {"name": "run_command", "input": {"command": "until [ -e done ]; do true; done"}}
+    back = {"name": "revert_file", "input": {"file_path": "calc.py"}}
+    write = behind("echo x > calc.py; touch done; tail -f done")
+    launch(
+        script={
+            "implementer": [say(write), say(wait), say(back), say(FINISH)],
+            "reviewer": [review("approve")],
+        }
+    )
+    run = done(work_once())
+    told = [event.data for event in run.events.filter(kind=Kind.SNAPSHOT).order_by("seq")]
+    assert [each["number"] for each in told] == list(range(len(told)))
+    assert (told[1]["call_id"], [file["path"] for file in told[1]["files"]]) == ("", ["calc.py"])
+    assert run.snapshot == told[-1]["number"]
+
+
 def test_a_reviewers_background_command_ends_with_its_review(launch: Callable[..., Run]) -> None:
     launch(
         {

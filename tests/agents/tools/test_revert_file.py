@@ -282,3 +282,12 @@ def test_a_refusal_names_no_file_that_the_policy_hides(bench: Bench) -> None:
     bench.policy = Policy(hidden=["README.md/secret"])
     refused = bench.call("revert_file", file_path="README.md")
     assert (refused.code, "open" in refused.content, "secret" in refused.content) == ("IS_DIRECTORY", True, False)
+
+
+def test_a_new_file_that_a_rule_ignores_goes_away(bench: Bench) -> None:
+    bench.write(".gitignore", "out/\n")
+    bench.call("run_command", command="true")
+    bench.call("write_file", file_path="out/new", content="x\n")
+    result = bench.call("revert_file", file_path="out/new")
+    assert [each["now"] for each in result.data["files"]] == ["absent"]
+    assert not (bench.tree / "out/new").exists()

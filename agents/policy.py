@@ -10,25 +10,26 @@ from agents.tools.base import Rules, ToolError
 from workspaces import globs
 from workspaces.paths import is_git
 
-NEVER_WRITTEN = (".sakura/**",)
+NEVER_WRITTEN = ("**/.sakura/**",)
 """Instructions to agents: an agent reads them, people write them."""
 
+_TOOLS = (".vscode", ".idea", ".claude", ".cursor", ".husky", ".devcontainer", ".githooks")
+_SHELLS = "bashrc bash_profile bash_login bash_logout profile zshrc zshenv zprofile zlogin"
+_BUILDS = (
+    ".gitlab-ci.yml",
+    ".travis.yml",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".drone.yml",
+)
+_BUILD_FOLDERS = (".github/workflows", ".github/actions", ".circleci", ".woodpecker", ".buildkite")
 WRITTEN_IF_TASK_SAYS = (
-    *(".vscode/**", ".idea/**", ".claude/**", ".cursor/**", ".husky/**", ".devcontainer/**", ".githooks/**"),
+    *(f"**/{folder}/**" for folder in _TOOLS),
     *(".gitconfig", ".gitmodules", ".envrc", ".pre-commit-config.yaml"),
-    *(
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-    ),
-    *(".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".circleci/**", ".travis.yml", "Jenkinsfile"),
-    *("azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker/**", ".buildkite/**"),
+    *(f".{name}" for name in _SHELLS.split()),
+    *(f"{folder}/**" for folder in _BUILD_FOLDERS),
+    *_BUILDS,
 )
 """What runs by itself on a person's machine, or with the project's rights, once the work is merged."""
 

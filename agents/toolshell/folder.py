@@ -117,18 +117,22 @@ def _empty(repository: Repository) -> str:
 
 def _start_as_found(workspace: Workspace) -> None:
     """Make the folder as it is snapshot 0; its own ignore rules hold, so they are taken in first."""
-    found = ripgrep.run(
-        ["--files", "--null", "--glob=.gitignore"],
-        workspace.tree,
-        "",
-        separator=b"\0",
-        cancelled=threading.Event(),
-    )
-    rules = [os.fsdecode(name.removeprefix(b"./")) for name, _ in zip(found, range(RULES_LIMIT), strict=False)]
+    rules = _rules(workspace.tree)
     if rules and snapshots.take(workspace, call_id="", step=0, paths=rules):
         _start_here(workspace)
     if snapshots.take(workspace, call_id="", step=0, paths=None):
         _start_here(workspace)
+
+
+def _rules(tree: Path) -> list[str]:
+    """Return the folder's ignore files; none where one of them keeps ripgrep from its work, as a pipe does."""
+    found = ripgrep.run(
+        ["--files", "--null", "--glob=.gitignore"], tree, "", separator=b"\0", cancelled=threading.Event()
+    )
+    try:
+        return [os.fsdecode(name.removeprefix(b"./")) for name, _ in zip(found, range(RULES_LIMIT), strict=False)]
+    except ripgrep.RipgrepError:
+        return []
 
 
 def _start_here(workspace: Workspace) -> None:

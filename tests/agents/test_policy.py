@@ -99,3 +99,18 @@ def test_rules_and_globs_that_can_be_read_are_taken_as_they_are() -> None:
 
 def test_a_stored_policy_is_read_whatever_it_holds() -> None:
     assert Task(policy={"hidden": ["../x"], "blocklist": ["gone_tool(x)"]}).rules().hidden == ["../x"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".vscode/tasks.json", "web/.vscode/tasks.json", "a/.sakura/skills/x.md", ".github/workflows/a.yml", "b/.envrc"],
+)
+def test_what_runs_or_instructs_by_itself_is_protected_wherever_it_lies(path: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        rules().may_write(path)
+    assert caught.value.code == "PROTECTED_PATH"
+
+
+@pytest.mark.parametrize("path", [".github/CODEOWNERS", "docs/vscode/a.md", "sakura/x.md", "profile", "src/.envrc.py"])
+def test_what_only_looks_like_it_is_not(path: str) -> None:
+    rules().may_write(path)

@@ -103,6 +103,12 @@ def start(place: Path) -> Iterator[Callable[..., Toolshell]]:
 Start = Callable[..., Toolshell]
 
 
+def test_an_ignore_file_without_end_keeps_no_folder_from_being_opened(start: Start, place: Path) -> None:
+    (place / "ws" / "sub").mkdir()
+    (place / "ws" / "sub" / ".gitignore").symlink_to("/dev/zero")
+    assert not start().call("read_file", file_path="a.txt")["is_error"]
+
+
 # --- the lines ---------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,14 @@
 """Rows inserted by one plain statement each: what is on the way of every call must not cost what bulk_create does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from django.db import connection, models
 from django.db.models.fields import Field
+
+PLAIN = (models.CharField, models.IntegerField, models.BooleanField, models.ForeignKey)
 
 
 def insert(rows: Iterable[models.Model], unique: tuple[str, ...]) -> None:
@@ -25,13 +28,25 @@ def insert_or_replace(rows: Iterable[models.Model], unique: tuple[str, ...]) -> 
 def _execute(rows: Iterable[models.Model], unique: tuple[str, ...], *, replaces: bool) -> None:
     with connection.cursor() as cursor:
         for row in rows:
-            values = [field.get_db_prep_save(field.pre_save(row, True), connection) for field in _fields(type(row))]
+            values = [value_of(row) for value_of in _values(type(row))]
             cursor.execute(_statement(type(row), unique, replaces), values)
 
 
 @cache
 def _fields(model: type[models.Model]) -> "tuple[Field[Any, Any], ...]":
     return tuple(field for field in model._meta.concrete_fields if not field.primary_key)
+
+
+@cache
+def _values(model: type[models.Model]) -> tuple[Callable[[models.Model], Any], ...]:
+    return tuple(_value(field) for field in _fields(model))
+
+
+def _value(field: "Field[Any, Any]") -> Callable[[models.Model], Any]:
+    """Return what gives a row's value for the database; a plain one is what the row has."""
+    if isinstance(field, PLAIN):
+        return attrgetter(field.attname)
+    return lambda row: field.get_db_prep_save(field.pre_save(row, True), connection)
 
 
 @cache

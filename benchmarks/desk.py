@@ -4,8 +4,7 @@ import os
 import sqlite3
 import subprocess
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from agents.toolshell import scratch
 from agents.toolshell.loan import Loan, lent
 from agents.toolshell.session import Done, Session, opened
 from benchmarks import trees
-from workspaces import ripgrep, sandbox
+from workspaces import ripgrep, sandbox, snapshots
 from workspaces.sandbox import bwrap
 from workspaces.sandbox.identity import FIRST_UID, is_root
 from workspaces.sandbox.supervise import as_user
@@ -55,9 +54,9 @@ class Desk:
         self.done(name, **arguments)
         self.session.save_reads()
 
-    def look(self) -> None:
-        """Do what follows a command that may have changed anything."""
-        self.session.keep(Done(f"look_{time.monotonic_ns()}", 0, Result("", touched=None)))
+    def snapshot(self, call_id: str, touched: Sequence[str] | None) -> None:
+        """Take the snapshot that a call asks for which touched these paths, or any."""
+        snapshots.take(self.session.workspace, call_id=call_id, step=0, paths=touched)
 
     def forget(self) -> None:
         """Note that nothing which was read is in the agent's context any more."""

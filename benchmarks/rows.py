@@ -177,7 +177,7 @@ def _changes(place: Place) -> tuple[Side, Side]:
 
     def another() -> None:
         path.write_text(f"{next(numbers)}\n")  # so that no answer is one that was given before
-        desk.look()
+        desk.snapshot(f"other{next(numbers)}", None)
 
     diff = ["diff", "--no-ext-diff", "--no-color", "HEAD"]
     reference = Side(lambda: side_by_side(desk.tree, diff, ["status", "--porcelain=v2"]))
@@ -204,13 +204,15 @@ def _snapshot_of_edit(place: Place) -> tuple[Side, Side]:
         trees.git(desk.tree, "update-index", "--add", "--", other)
         trees.git(desk.tree, "write-tree")
 
-    ours = Side(lambda: desk.session.keep(done[-1]), edit)
+    ours = Side(lambda: desk.snapshot(done[-1].call_id, done[-1].result.touched), edit)
     return ours, Side(reference, lambda: (desk.tree / other).write_text(f"{next(numbers)}\n"))
 
 
 def _snapshot_of_nothing(place: Place) -> tuple[Side, Side]:
     desk = place.usual
-    return Side(desk.look), Side(lambda: trees.git(desk.tree, "status", "--porcelain"))
+    numbers = count()
+    ours = Side(lambda: desk.snapshot(f"look{next(numbers)}", None))
+    return ours, Side(lambda: trees.git(desk.tree, "status", "--porcelain"))
 
 
 # --- all -----------------------------------------------------------------------------------------------
@@ -315,7 +317,7 @@ ROWS = [
         "`git update-index`, `write-tree`",
         1.5,
         _snapshot_of_edit,
-        reason=NEAR.format("1.06 to 1.69, as syncs and the start of two git processes happen to take"),
+        reason=NEAR.format("1.0 to 1.7, as syncs and the start of two git processes happen to take"),
     ),
     Row(
         "snapshot-nothing",
@@ -324,6 +326,6 @@ ROWS = [
         1.5,
         _snapshot_of_nothing,
         rounds=41,
-        reason=NEAR.format("1.26 to 1.79; more in a process that also remembers several large trees"),
+        reason=NEAR.format("1.1 to 1.6, more in a process that also remembers several large trees"),
     ),
 ]

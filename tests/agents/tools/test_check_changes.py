@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,8 @@ from django.db import connections
 
 from agents.models import Policy
 from tests.agents.tools.bench import Bench
-from tests.conftest import git
-from workspaces import known, snapshots, sources, store
-from workspaces.models import Repository, Snapshot, Workspace
+from workspaces import known, snapshots, store
+from workspaces.models import Snapshot, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -123,17 +121,9 @@ def test_a_path_without_a_change_is_told_why(bench: Bench) -> None:
     assert bench.call("check_changes", paths=["../x"]).code == "OUTSIDE_WORKSPACE"
 
 
-def test_an_ignored_file_is_said_to_be_ignored(source: Path, repository: Repository) -> None:
-    (source / ".gitignore").write_text("*.log\n")
-    git(source, "add", "--all")
-    git(source, "commit", "--quiet", "-m", "rules")
-    sources.refresh(repository)
-    base = sources.resolve(repository, "main")
-    workspace = Workspace.objects.create(pk=1, repository=repository, base_name="main", base_commit=base, epoch=1)
-    snapshots.prepare(workspace)
-    bench = Bench(workspace)
-    bench.write("a.log", "x\n")
-    assert "a.log is ignored" in bench.call("check_changes", paths=["a.log"]).content
+def test_an_ignored_file_is_said_to_be_ignored(ignoring: Bench) -> None:
+    ignoring.write("a.log", "x\n")
+    assert "a.log is ignored" in ignoring.call("check_changes", paths=["a.log"]).content
 
 
 # --- what is hidden ----------------------------------------------------------------------------------

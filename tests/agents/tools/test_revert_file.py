@@ -8,8 +8,7 @@ import pytest
 
 from agents.models import Policy
 from tests.agents.tools.bench import Bench
-from tests.conftest import git
-from workspaces import snapshots, sources, store
+from workspaces import snapshots, store
 from workspaces.models import Repository, Snapshot, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -178,25 +177,17 @@ def test_odd_names_are_restored(bench: Bench, name: str) -> None:
     assert (bench.tree / "a.txt").read_text() == "changed\n"
 
 
-def test_an_ignored_file_that_was_touched_goes_back(source: Path, repository: Repository) -> None:
-    (source / ".gitignore").write_text("*.db\n")
-    git(source, "add", "--all")
-    git(source, "commit", "--quiet", "-m", "rules")
-    sources.refresh(repository)
-    base = sources.resolve(repository, "main")
-    workspace = Workspace.objects.create(pk=1, repository=repository, base_name="main", base_commit=base, epoch=1)
-    snapshots.prepare(workspace)
-    bench = Bench(workspace)
-    bench.write("cache.db", "v1\n")
-    bench.write("other.db", "v1\n")
-    bench.call("read_file", file_path="cache.db")
-    bench.call("write_file", file_path="cache.db", content="v2\n")
-    result = bench.call("revert_file", file_path="cache.db")
+def test_an_ignored_file_that_was_touched_goes_back(ignoring: Bench) -> None:
+    ignoring.write("cache.db", "v1\n")
+    ignoring.write("other.db", "v1\n")
+    ignoring.call("read_file", file_path="cache.db")
+    ignoring.call("write_file", file_path="cache.db", content="v2\n")
+    result = ignoring.call("revert_file", file_path="cache.db")
     assert result.data["undo"] is None
-    assert (bench.tree / "cache.db").read_text() == "v1\n"
-    bench.write("other.db", "v2\n")
-    assert bench.call("revert_file", file_path="other.db").code == "NO_BASELINE"
-    assert (bench.tree / "other.db").read_text() == "v2\n"
+    assert (ignoring.tree / "cache.db").read_text() == "v1\n"
+    ignoring.write("other.db", "v2\n")
+    assert ignoring.call("revert_file", file_path="other.db").code == "NO_BASELINE"
+    assert (ignoring.tree / "other.db").read_text() == "v2\n"
 
 
 @pytest.mark.parametrize(

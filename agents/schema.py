@@ -86,6 +86,18 @@ class OutputData(Data):
     offset: int = 0
 
 
+class NetworkData(Data):
+    """What happened to one connection of a command, or of set-up (without call_id), to the outside."""
+
+    call_id: str = ""
+    number: int = Field(description="Counts from 1 within the command.")
+    target: str = Field(description="host:port as it was asked for.")
+    way: Literal["refused", "opened", "closed"]
+    why: str = ""
+    sent: int = Field(0, description="Bytes that left the sandbox, told when the connection closed.")
+    received: int = 0
+
+
 class ToolResultData(Data):
     """What came of a call: `content` is what the model got, `data` the same for programs."""
 
@@ -213,6 +225,11 @@ class OutputEvent(_Event):
     data: OutputData
 
 
+class NetworkEvent(_Event):
+    kind: Literal["network"]
+    data: NetworkData
+
+
 class SnapshotEvent(_Event):
     kind: Literal["snapshot"]
     data: SnapshotData
@@ -260,6 +277,7 @@ EventOut = Annotated[
     | ToolCallEvent
     | ToolResultEvent
     | OutputEvent
+    | NetworkEvent
     | SnapshotEvent
     | ReviewEvent
     | CommentEvent

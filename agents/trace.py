@@ -13,7 +13,7 @@ CALLS = 400
 """Calls that are kept; what came before the oldest of them is left out."""
 ROWS = 3 * CALLS
 """Events that are read at once, the latest: about as many as so many calls come with."""
-KINDS = tuple(kind for kind in Kind if kind not in (Kind.OUTPUT, Kind.NOTE, Kind.ERROR))
+KINDS = tuple(kind for kind in Kind if kind not in (Kind.OUTPUT, Kind.NETWORK, Kind.NOTE, Kind.ERROR))
 TEXT_CHARS = 80
 
 COLUMNS = ("seq", "at", "kind", "agent", "round", "step", "call_id")

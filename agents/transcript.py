@@ -18,7 +18,7 @@ WINDOW = 100
 PIECES = 200
 """Pieces of one running command's output that a page shows; older ones are in its whole output."""
 PIECES_IN_ALL = 1000
-HIDDEN = (Kind.OUTPUT, Kind.SNAPSHOT, Kind.TOOL_RESULT)
+HIDDEN = (Kind.OUTPUT, Kind.NETWORK, Kind.SNAPSHOT, Kind.TOOL_RESULT)
 """Kinds without a node of their own: they change the card of their call."""
 HEADINGS = (Status.IMPLEMENTING, Status.REVIEWING)
 
@@ -76,7 +76,7 @@ def patches(run: Run, rows: Sequence[Event]) -> list[Patch]:
 
 def _patch(event: Event, known: "_Known") -> Patch | None:
     match event.kind:
-        case Kind.SNAPSHOT:
+        case Kind.SNAPSHOT | Kind.NETWORK:
             return None
         case Kind.OUTPUT:
             return _new(event, f"out-{cards.slug(event.call_id)}", cards.piece_html(event))

@@ -3,6 +3,7 @@
 from agents.models.access import ApiToken, IdempotencyKey, LoginAttempts, LoginLink, Role, has_role, roles_of
 from agents.models.review import Comment, Review, Verdict
 from agents.models.run import Agent, CallState, Control, Event, Kind, Run, Status, ToolCall
+from agents.models.secret import Secret
 from agents.models.skill import DisabledSkill
 from agents.models.task import Budgets, Policy, Task
 
@@ -23,6 +24,7 @@ __all__ = [
     "Review",
     "Role",
     "Run",
+    "Secret",
     "Status",
     "Task",
     "ToolCall",

@@ -122,6 +122,7 @@ class Run(models.Model):
     sandbox = models.JSONField(
         default=dict, help_text="What was applied to the last command: level, bwrap, uid, network, limits."
     )
+    masked = models.PositiveIntegerField(default=0, help_text="How often a secret was masked in what the run showed.")
     branch = models.CharField(max_length=250, blank=True)
     commit = models.CharField(max_length=40, blank=True)
     pushed_at = models.DateTimeField(null=True, blank=True)
@@ -210,6 +211,7 @@ class Kind(models.TextChoices):
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
     OUTPUT = "output"
+    NETWORK = "network"
     SNAPSHOT = "snapshot"
     REVIEW = "review"
     COMMENT = "comment"

@@ -72,6 +72,15 @@ Rule = Annotated[str, AfterValidator(_rule)]
 Glob = Annotated[str, AfterValidator(_glob)]
 
 
+class SecretUse(BaseModel):
+    """A secret of the repository, and the commands that get it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$", description="The variable that holds it.")
+    commands: list[Rule] = Field(min_length=1, max_length=20, description="Rules, as in `npm publish *`.")
+
+
 class Policy(BaseModel):
     """What the agents of a task may do, on top of the defaults."""
 
@@ -93,6 +102,9 @@ class Policy(BaseModel):
         default_factory=list,
         max_length=200,
         description="Globs of paths, such as fixtures, that may hold what looks like a secret.",
+    )
+    secrets: list[SecretUse] = Field(
+        default_factory=list, max_length=20, description="Secrets of the repository that single commands get."
     )
 
 

@@ -11,7 +11,7 @@ from tests.agents.transcripts import Writer, make_run, told_run
 
 pytestmark = pytest.mark.django_db
 
-CUTS = range(56)
+CUTS = range(59)
 
 
 def nodes_of(page: transcript.Page) -> list[str]:

@@ -70,6 +70,9 @@ class Writer:
     def output(self, call_id: str, text: str, offset: int = 0) -> None:
         self.put(Kind.OUTPUT, {"call_id": call_id, "text": text, "offset": offset}, call_id)
 
+    def connection(self, call_id: str, target: str, way: str, **more: Any) -> None:
+        self.put(Kind.NETWORK, {"call_id": call_id, "number": 1, "target": target, "way": way, **more}, call_id)
+
     def result(self, call_id: str, tool: str, content: str, data: dict[str, Any] | None = None, **more: Any) -> None:
         given = {"is_error": False, "code": "", "duration_ms": 12, "truncated": False, "output_ref": ""}
         given |= {"call_id": call_id, "tool": tool, "content": content, "data": data or {}}
@@ -123,6 +126,9 @@ def _first_round(writer: Writer) -> None:
     writer.call("toolu_04", "run_command", {"command": "pytest -q tests/test_dates.py"}, "EXECUTE")
     writer.output("toolu_04", FAILED_TESTS[:60])
     writer.output("toolu_04", FAILED_TESTS[60:], 60)
+    writer.connection("toolu_04", "packages.example.org:443", "opened")
+    writer.connection("toolu_04", "packages.example.org:443", "closed", sent=2100, received=48_000)
+    writer.connection("toolu_04", "evil.example:443", "refused", why="evil.example:443 is not on the list.")
     applied = {"level": "full", "bwrap": "0.11", "uid": 1000, "network": [], "limits": {}}
     data = {
         "command": "pytest -q tests/test_dates.py",

@@ -76,7 +76,7 @@ def confined(
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
     return Launch(
         argv=[wall.bwrap, "--args", str(args), "--", *_limited(limits), *forwarder, BASH, "-c", command],
-        env=environment.clean(_programs(place), proxied=door is not None),
+        env=environment.clean(_programs(place), proxied=door is not None) | dict(place.secrets),
         cwd=Path("/"),
         uid=place.uid,
         fds=tuple(descriptors.all),
@@ -100,6 +100,7 @@ def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, notes:
         "network": list(door.hosts) if door else [],
         "limits": asdict(limits),
         "mode": str(place.mode),
+        "secrets": [name for name, _ in place.secrets],
         "notes": notes,
     }
 
@@ -237,7 +238,7 @@ def _at_most(kind: int, value: int) -> int:
 def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launch:
     """Return how to start `command` without any sandbox, as the operator asked for by SAKURA_SANDBOX=off."""
     tree, home = str(place.tree), str(place.home)
-    env = environment.clean([], home=home, tree=tree) | {"SAKURA_COMMAND": marker}
+    env = environment.clean([], home=home, tree=tree) | {"SAKURA_COMMAND": marker} | dict(place.secrets)
     uid = place.uid if is_root() else None
     return Launch(
         argv=[BASH, "-c", command],
@@ -252,6 +253,7 @@ def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launc
             "network": ["everything"],
             "limits": {"timeout_s": limits.timeout_s, "output_bytes": limits.output_bytes},
             "mode": "write",
+            "secrets": [name for name, _ in place.secrets],
             "notes": ["there is no sandbox: SAKURA_SANDBOX=off"],
         },
     )

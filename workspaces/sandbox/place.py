@@ -19,6 +19,8 @@ class Limits:
     output_bytes: int = 100 * 1024**2
     tmp_bytes: int = 512 * 1024**2
     shm_bytes: int = 64 * 1024**2
+    disk_floor_bytes: int = 200 * 1024**2
+    """So much must stay free where the tree lies; below it, a command is ended."""
 
 
 class Tree(StrEnum):
@@ -50,6 +52,8 @@ class Place:
     """Folders below the tree that can't be renamed: a covered path would then fit the policy's glob no more."""
     starts_at_real_path: bool = False
     """The command starts at the tree's path on the host, where that can be shown, so that `pwd` tells it."""
+    secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Variables with secret values for this one command; the values are masked in all it prints."""
 
 
 class Ending(StrEnum):
@@ -60,7 +64,31 @@ class Ending(StrEnum):
     CANCELLED = "cancelled"
     OUTPUT_LIMIT = "output_limit"
     MEMORY_LIMIT = "memory_limit"
+    DISK_LIMIT = "disk_limit"
     UNAVAILABLE = "unavailable"
+
+
+class Way(StrEnum):
+    """What became of a connection to the outside."""
+
+    REFUSED = "refused"
+    OPENED = "opened"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What happened to one connection of a command: refused, or opened and later closed with the bytes it carried.
+
+    `number` counts from 1 within the command; `sent` and `received` are bytes, as seen from the command.
+    """
+
+    number: int
+    target: str
+    way: Way
+    why: str = ""
+    sent: int = 0
+    received: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +96,7 @@ class Outcome:
     """How a command ended. `exit_code` is the shell's (128 + signal where one ended it), None if it never exited.
 
     The whole output is in the spool file named at the start, up to the limit; `applied` is what the wall was:
-    {"level", "bwrap", "uid", "network", "limits"}.
+    {"level", "bwrap", "uid", "network", "limits", "secrets", "masked"}.
     """
 
     ending: Ending

@@ -10,10 +10,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from workspaces.masking import Mask
 from workspaces.sandbox import bwrap, processes, proxy
 from workspaces.sandbox.identity import barrier, is_root
 from workspaces.sandbox.launch import Launch
-from workspaces.sandbox.place import Ending, Limits, Outcome, Place
+from workspaces.sandbox.place import Connection, Ending, Limits, Outcome, Place
 from workspaces.sandbox.probe import Report, probe
 from workspaces.sandbox.supervise import Ears, Ended, supervise
 
@@ -33,26 +34,32 @@ def run_command(
     on_bytes: Callable[[bytes], None],
     cancelled: threading.Event,
     on_start: Callable[[int, int], None],
+    on_connection: Callable[[Connection], None] = lambda connection: None,
 ) -> Outcome:
     """Run `command` under bash at `place` and wait for it; the whole output, stdout and stderr as one, goes to `spool`.
 
     `on_bytes` hears it in pieces of 64 KiB at most, `on_start` the number and start time of the process whose end is
-    the end of everything (see end_leftover). When this returns or raises, nothing that the command started is left.
+    the end of everything (see end_leftover), `on_connection` what became of each connection outside, from threads
+    of its own. What `place.secrets` hold is masked before it comes to spool and ears. When this returns or raises,
+    nothing that the command started is left.
     Raises OSError where the spool or the place can't be written.
     """
-    ears = Ears(on_bytes, on_start, cancelled)
+    ears = Ears(on_bytes, on_start, cancelled, on_connection)
+    mask = Mask(dict(place.secrets))
     report = probe()
     if report.level == "off":
         launch = bwrap.unconfined(command, place, limits, secrets.token_hex(16))
-        return _outcome(supervise(launch, limits, spool, ears), launch)
+        return _outcome(supervise(launch, limits, spool, ears, mask), launch)
     if report.wall is None:
         return _unavailable(f"{' '.join(report.reasons)} {report.cure}".strip())
     if place.uid == 0 or (is_root() and place.uid is None):
         return _unavailable("A command never runs as root: give its place a uid of its own (worker_uid).")
-    return _confined(command, place, limits, spool, ears, report)
+    return _confined(command, place, limits, spool, ears, mask, report)
 
 
-def _confined(command: str, place: Place, limits: Limits, spool: Path, ears: Ears, report: Report) -> Outcome:
+def _confined(
+    command: str, place: Place, limits: Limits, spool: Path, ears: Ears, mask: Mask, report: Report
+) -> Outcome:
     assert report.wall is not None
     with ExitStack() as held:
         _open_to_owner(place)
@@ -60,7 +67,7 @@ def _confined(command: str, place: Place, limits: Limits, spool: Path, ears: Ear
         way, why = _open_way(place, report.wall.python, held)
         door = bwrap.Door(way.path, place.network) if way else None
         launch = bwrap.confined(report.wall, command, place, limits, held, door)
-        ended = supervise(launch, limits, spool, ears)
+        ended = supervise(launch, limits, spool, ears, mask)
         launch.applied["notes"] += [why] if why else []
         launch.applied["connections"] = [asdict(record) for record in way.records] if way else []
         return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
@@ -85,6 +92,7 @@ def _open_way(place: Place, python: str, held: ExitStack) -> tuple[proxy.Proxy |
 
 
 def _outcome(ended: Ended, launch: Launch) -> Outcome:
+    launch.applied["masked"] = ended.masked
     return Outcome(
         ending=ended.ending,
         exit_code=ended.exit_code,

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from workspaces.masking import Mask, Stream
 from workspaces.sandbox import processes
 from workspaces.sandbox.launch import Launch
-from workspaces.sandbox.place import Ending, Limits
+from workspaces.sandbox.place import Connection, Ending, Limits
 
 PIECE = 64 * 1024
 LOOK_S = 0.1
@@ -34,6 +35,7 @@ class Ears:
     on_bytes: Callable[[bytes], None]
     on_start: Callable[[int, int], None]
     cancelled: threading.Event
+    on_connection: Callable[[Connection], None] = lambda connection: None
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,18 @@ class Ended:
     duration_ms: int
     total_bytes: int
     ran: bool
+    masked: int = 0
 
 
-def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears) -> Ended:
+def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears, mask: Mask | None = None) -> Ended:
     """Start the command and wait for its end, in this one thread: the kernel ties a sandbox to the thread that made it.
 
+    With `mask`, neither spool nor ears get to see a secret.
     Raises OSError where the program can't be started or the spool can't be written; nothing is left running then.
     """
     with ExitStack() as held:
         output = held.enter_context(spool.open("wb", buffering=0))
-        return _Command(launch, limits, output, ears, held).wait()
+        return _Command(launch, limits, output, ears, held, mask or Mask()).wait()
 
 
 def _start(launch: Launch) -> subprocess.Popen[bytes]:
@@ -86,8 +90,12 @@ def as_user(uid: int | None) -> tuple[list[str], dict[str, Any]]:
 
 
 class _Command:
-    def __init__(self, launch: Launch, limits: Limits, output: IO[bytes], ears: Ears, held: ExitStack) -> None:
+    def __init__(
+        self, launch: Launch, limits: Limits, output: IO[bytes], ears: Ears, held: ExitStack, mask: Mask
+    ) -> None:
         self.launch, self.limits, self.output, self.ears, self.held = launch, limits, output, ears, held
+        self.printed: Stream = mask.stream()
+        self.read = 0  # bytes, before anything was masked
         self.ending: Ending | None = None
         self.exited = False  # by itself, before it was ended
         self.exit_code: int | None = None
@@ -133,7 +141,7 @@ class _Command:
             self.exit_code = 128 - code if code < 0 else code
             ran = self.launch.status is None or code != BWRAP_FAILED
         duration_ms = round((time.monotonic() - self.began) * 1000)
-        return Ended(ending, self.exit_code if self.exited else None, duration_ms, self.total, ran)
+        return Ended(ending, self.exit_code if self.exited else None, duration_ms, self.total, ran, self.printed.count)
 
     def _listen(self, descriptor: int, heard: Callable[[], None]) -> None:
         os.set_blocking(descriptor, False)
@@ -171,14 +179,16 @@ class _Command:
         if not data:
             self._unlisten(self.pipe)
             return
-        kept = data[: self.limits.output_bytes - self.total]
-        if kept:
-            self._keep(kept)
+        kept = data[: self.limits.output_bytes - self.read]
+        self.read += len(kept)
+        self._keep(self.printed.feed(kept))
         if len(kept) < len(data):
             self.ending = Ending.OUTPUT_LIMIT
             self._unlisten(self.pipe)
 
     def _keep(self, data: bytes) -> None:
+        if not data:
+            return
         rest = memoryview(data)
         while rest:  # an unbuffered write may take only a part
             rest = rest[self.output.write(rest) :]
@@ -235,3 +245,4 @@ class _Command:
         until = time.monotonic() + REST_S
         while self.pipe in self.listening and time.monotonic() < until:
             self._turn(until)
+        self._keep(self.printed.end())

@@ -13,6 +13,7 @@ from agents.providers import models as registry
 from agents.providers.base import Call, Provider, ToolSpec
 from agents.providers.models import ModelInfo
 from agents.providers.tokens import estimate_tokens
+from agents.secrets import TaskSecrets
 from agents.session import Session, Stopped
 from agents.skills import AgentSkills, listed, loaded_in_round
 from agents.streams import OpenStream
@@ -41,6 +42,7 @@ class Bench:
     place: Place
     system_prompt: str
     skills: AgentSkills = field(default_factory=AgentSkills)
+    secrets: TaskSecrets = field(default_factory=TaskSecrets)
     jobs: Jobs = field(default_factory=Jobs)
     warned: set[str] = field(default_factory=set)
 
@@ -79,6 +81,7 @@ class Bench:
                 emit=stream.write,
                 jobs=self.jobs,
                 skills=self.skills,
+                secrets=self.secrets,
                 limits=limits(),
                 sees_images=self.model.sees_images,
             )

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import claims
+from agents import claims, network
 from agents.events import LeaseLost
 from agents.facts import snapshot_data, totals
 from agents.lease import boot_id
@@ -19,6 +19,7 @@ from agents.tools.base import Effect, Result
 from agents.tools.runner import Prepared
 from workspaces import background, paths, snapshots
 from workspaces.models import Snapshot
+from workspaces.sandbox import Connection
 
 INTERRUPTED_TEXT = (
     "INTERRUPTED: the server went down while this ran. It may have run in part and was not run again. "
@@ -40,6 +41,10 @@ class CallJournal:
     def started(self, pid: int, start_time: int) -> None:
         """Commit which process runs the command, so that the next server can end it."""
         self._update(process={"pid": pid, "start": start_time, "boot": boot_id()})
+
+    def connected(self, connection: Connection) -> None:
+        """Commit what became of a connection to the outside, also from a thread of its own."""
+        network.record(self.session, self.call_id, connection)
 
     def _update(self, **changes: Any) -> None:
         row = ToolCall.objects.filter(run_id=self.session.run.pk, call_id=self.call_id, epoch=self.session.lease.epoch)

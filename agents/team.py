@@ -1,11 +1,12 @@
 """The team of a run: implementer, then reviewer, then the next round, until a human is to decide."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 
-from agents import bench, claims, conversation, events, facts, journal, loop, prompting
+from agents import bench, claims, conversation, events, facts, journal, loop, network, prompting
 from agents.lease import boot_id
 from agents.loop import Ended
 from agents.models import Agent, CallState, Kind, Review, Status, ToolCall, Verdict
@@ -102,7 +103,7 @@ def _set_up(session: Session) -> Path | None:
         return None
     try:
         with OpenStream(session.run.pk) as stream:
-            return setup.ensure(session.place, stream.write, session.cancelled)
+            return setup.ensure(session.place, stream.write, session.cancelled, partial(network.record, session, ""))
     except setup.SetupFailed as error:
         session.check()
         detail = {"code": "SETUP_FAILED", "message": error.message, "detail": error.output_tail}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workspaces import sandbox
 from workspaces.paths import WorkspaceError
-from workspaces.sandbox import Limits, Outcome, Place, Tree
+from workspaces.sandbox import Connection, Limits, Outcome, Place, Tree
 
 AT_ONCE = 8
 IN_ALL = 100
@@ -46,6 +46,7 @@ class Job:
     limits: Limits
     spool: Path
     cancelled: threading.Event
+    on_connection: Callable[[Connection], None]
     process: tuple[int, int] | None = None
     """Number and start time of the process whose end is the end of everything (see sandbox.end_leftover)."""
     size: int = 0
@@ -112,6 +113,7 @@ class Job:
                 on_bytes=self._heard,
                 cancelled=self.cancelled,
                 on_start=self._started,
+                on_connection=self.on_connection,
             )
         except OSError as error:
             self.fault = error
@@ -143,7 +145,15 @@ class Jobs:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(
-        self, command: str, place: Place, limits: Limits, *, call_id: str, spool: Path, cancelled: threading.Event
+        self,
+        command: str,
+        place: Place,
+        limits: Limits,
+        *,
+        call_id: str,
+        spool: Path,
+        cancelled: threading.Event,
+        on_connection: Callable[[Connection], None] = lambda connection: None,
     ) -> Job:
         """Start a command and return it as soon as it runs; `cancelled` ends it, as stopping it does.
 
@@ -151,7 +161,8 @@ class Jobs:
         """
         with self._lock:
             self._must_have_room()
-            job = Job(f"{_NAME}{self.next_number}", call_id, command, place, limits, spool, _Either(cancelled))
+            name = f"{_NAME}{self.next_number}"
+            job = Job(name, call_id, command, place, limits, spool, _Either(cancelled), on_connection)
             self.next_number += 1
             self._jobs[job.id] = job
             job.start()

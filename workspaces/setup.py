@@ -21,7 +21,7 @@ from django.conf import settings
 from workspaces import agent_git
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
-from workspaces.sandbox import Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
+from workspaces.sandbox import Connection, Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
 from workspaces.sandbox.identity import is_root
 from workspaces.sandbox.layers import MADE, MAX_FOLDERS
 from workspaces.sandbox.removal import remove
@@ -69,6 +69,7 @@ class _Work:
     scratch: Path
     on_text: Callable[[str], None]
     cancelled: threading.Event
+    on_connection: Callable[[Connection], None] = lambda connection: None
 
     @property
     def tree(self) -> Path:
@@ -107,7 +108,12 @@ def _counts(path: str, commands: list[str]) -> bool:
     )
 
 
-def ensure(workspace: Workspace, on_text: Callable[[str], None], cancelled: threading.Event) -> Path | None:
+def ensure(
+    workspace: Workspace,
+    on_text: Callable[[str], None],
+    cancelled: threading.Event,
+    on_connection: Callable[[Connection], None] = lambda connection: None,
+) -> Path | None:
     """Return the folder of what set-up made, for Place.environment; run the set-up commands where nobody did yet.
 
     None where the repository has no set-up, and where SAKURA_SANDBOX=off (they then ran in the tree itself). Whoever
@@ -117,12 +123,12 @@ def ensure(workspace: Workspace, on_text: Callable[[str], None], cancelled: thre
         return None
     word = key(workspace)
     if probe().level == "off":
-        _in_the_tree(workspace, word, on_text, cancelled)
+        _in_the_tree(workspace, word, on_text, cancelled, on_connection)
         return None
     wanted = workspace.repository.folder / "env" / word
     with _alone(wanted.with_name(f"{word}.lock"), on_text, cancelled):
         if not (wanted / MADE).exists():
-            _set_up(workspace, wanted, on_text, cancelled)
+            _set_up(workspace, wanted, on_text, cancelled, on_connection)
     os.utime(wanted / MADE)
     return _private(workspace, wanted) if is_root() else wanted
 
@@ -145,10 +151,17 @@ def _alone(lock: Path, on_text: Callable[[str], None], cancelled: threading.Even
         yield
 
 
-def _set_up(workspace: Workspace, wanted: Path, on_text: Callable[[str], None], cancelled: threading.Event) -> None:
+def _set_up(
+    workspace: Workspace,
+    wanted: Path,
+    on_text: Callable[[str], None],
+    cancelled: threading.Event,
+    on_connection: Callable[[Connection], None],
+) -> None:
     _forget_old(wanted.parent)
     with ExitStack() as held:
-        work = _Work(workspace, Path(tempfile.mkdtemp(prefix="making-", dir=wanted.parent)), on_text, cancelled)
+        scratch = Path(tempfile.mkdtemp(prefix="making-", dir=wanted.parent))
+        work = _Work(workspace, scratch, on_text, cancelled, on_connection)
         held.callback(remove, work.scratch)
         work.scratch.chmod(0o711)
         folders = _check_out(work)
@@ -200,6 +213,7 @@ def _run(work: _Work, command: str) -> None:
         on_bytes=lambda data: work.on_text(decoder.decode(data)),
         cancelled=work.cancelled,
         on_start=lambda pid, started: None,
+        on_connection=work.on_connection,
     )
     if outcome.ending is not Ending.EXIT or outcome.exit_code != 0:
         tail = _tail(spool)
@@ -292,7 +306,13 @@ def _forget_old(folder: Path) -> None:
             remove(path)
 
 
-def _in_the_tree(workspace: Workspace, word: str, on_text: Callable[[str], None], cancelled: threading.Event) -> None:
+def _in_the_tree(
+    workspace: Workspace,
+    word: str,
+    on_text: Callable[[str], None],
+    cancelled: threading.Event,
+    on_connection: Callable[[Connection], None],
+) -> None:
     """Set up in the run's own tree, once: without a sandbox nothing can be mounted."""
     mark = workspace.tree.parent / f"set-up-{word}"
     if mark.exists():
@@ -300,7 +320,7 @@ def _in_the_tree(workspace: Workspace, word: str, on_text: Callable[[str], None]
     with tempfile.TemporaryDirectory(prefix="set-up-", dir=workspace.folder) as name:
         (Path(name) / "tree").symlink_to(workspace.tree)
         (Path(name) / "home").symlink_to(workspace.home)
-        work = _Work(workspace, Path(name), on_text, cancelled)
+        work = _Work(workspace, Path(name), on_text, cancelled, on_connection)
         for command in workspace.repository.setup:
             _run(work, str(command))
     mark.touch()

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from workspaces.background import Jobs
 from workspaces.models import Workspace
 from workspaces.reads import Reads
-from workspaces.sandbox import Place
+from workspaces.sandbox import Connection, Place
 
 
 class Effect(StrEnum):
@@ -236,6 +236,16 @@ class Journal(Protocol):
     def started(self, pid: int, start_time: int) -> None:
         """Commit which sandbox process runs the command."""
 
+    def connected(self, connection: Connection) -> None:
+        """Commit what became of a connection to the outside; called from any thread, and raises nothing."""
+
+
+class Secrets(Protocol):
+    """The secrets that a task's policy gives to single commands (agents/secrets.py)."""
+
+    def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
+        """Return the variables, with their values, that this command may have."""
+
 
 @dataclass(frozen=True)
 class ToolContext:
@@ -254,6 +264,7 @@ class ToolContext:
     """Push passing output to who watches."""
     jobs: Jobs
     skills: Skills
+    secrets: Secrets
     limits: Limits
     sees_images: bool = True
     """Whether the model can look at pictures."""

@@ -107,7 +107,8 @@ def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
     """Return where this command runs: what the policy hides is covered, and what only reads gets a read-only tree."""
     only_reads = ctx.effect is Effect.READ or (args.run_in_background and is_read_only(args.command))
     mode = Tree.READ if only_reads else ctx.place.mode
-    return sandbox.hiding(replace(ctx.place, mode=mode), ctx.rules.hidden)
+    secrets = ctx.secrets.for_command(args.command)
+    return sandbox.hiding(replace(ctx.place, mode=mode, secrets=secrets), ctx.rules.hidden)
 
 
 def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:
@@ -131,6 +132,7 @@ def _in_foreground(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> 
         on_bytes=_Live(ctx),
         cancelled=ctx.cancelled,
         on_start=ctx.journal.started,
+        on_connection=ctx.journal.connected,
     )
     if outcome.ending is Ending.UNAVAILABLE:
         raise _unavailable(args.command, outcome)
@@ -216,7 +218,15 @@ def _verdict(outcome: Outcome, limits: sandbox.Limits) -> tuple[str, str]:
 def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> Result:
     limits = _limits(ctx, args)
     spool = ctx.workspace.outputs / outputs.ref_of(ctx.call_id)
-    job = ctx.jobs.start(args.command, place, limits, call_id=ctx.call_id, spool=spool, cancelled=ctx.cancelled)
+    job = ctx.jobs.start(
+        args.command,
+        place,
+        limits,
+        call_id=ctx.call_id,
+        spool=spool,
+        cancelled=ctx.cancelled,
+        on_connection=ctx.journal.connected,
+    )
     if job.fault is not None:
         raise job.fault
     if job.outcome is not None and job.outcome.ending is Ending.UNAVAILABLE:

@@ -22,7 +22,7 @@ from workspaces import snapshots
 from workspaces.background import Jobs
 from workspaces.models import Workspace
 from workspaces.reads import Reads
-from workspaces.sandbox import own, worker_uid
+from workspaces.sandbox import Connection, own, worker_uid
 from workspaces.sandbox.place import Place, Tree
 
 PARALLEL_LIMIT = 256
@@ -66,6 +66,16 @@ class NoJournal:
 
     def started(self, pid: int, start_time: int) -> None:
         """Hear of a command."""
+
+    def connected(self, connection: Connection) -> None:
+        """Hear of a connection."""
+
+
+class NoSecrets:
+    """A folder has none."""
+
+    def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +174,7 @@ class Session:
             emit=_nobody_listens,
             jobs=self.jobs,
             skills=self.skills,
+            secrets=NoSecrets(),
             limits=self.limits,
         )
 

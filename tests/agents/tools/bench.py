@@ -24,12 +24,26 @@ class Journal:
 
     writes: list[tuple[str, str, str]] = field(default_factory=list)
     processes: list[tuple[int, int]] = field(default_factory=list)
+    connections: list[sandbox.Connection] = field(default_factory=list)
 
     def will_write(self, path: str, before: str, after: str) -> None:
         self.writes.append((path, before, after))
 
     def started(self, pid: int, start_time: int) -> None:
         self.processes.append((pid, start_time))
+
+    def connected(self, connection: sandbox.Connection) -> None:
+        self.connections.append(connection)
+
+
+@dataclass
+class Given:
+    """Gives every command the same secrets."""
+
+    secrets: tuple[tuple[str, str], ...]
+
+    def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
+        return self.secrets
 
 
 @dataclass
@@ -41,6 +55,8 @@ class Bench:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     mode: sandbox.Tree = sandbox.Tree.WRITE
+    secrets: tuple[tuple[str, str], ...] = ()
+    network: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.reads = Reads(self.workspace, self.agent)
@@ -70,11 +86,13 @@ class Bench:
                 mode=self.mode,
                 uid=sandbox.worker_uid(self.workspace.pk),
                 objects=self.workspace.repository.mirror / "objects",
+                network=self.network,
             ),
             cancelled=self.cancelled,
             emit=self.printed.append,
             jobs=self.jobs,
             skills=self.skills,
+            secrets=Given(self.secrets),
             limits=self.limits,
         )
 

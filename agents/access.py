@@ -1,4 +1,4 @@
-"""Who may call a view: a role per view, and no page at all for users without one."""
+"""Who may call a view: a role per view, and no page at all for users without one. What they see is kept nowhere."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -63,6 +63,14 @@ def forbidden(request: HttpRequest, sentence: str) -> JsonResponse:
     if request.accepts("text/html"):
         raise PermissionDenied(sentence)
     return JsonResponse({"error": {"code": "FORBIDDEN", "message": sentence}}, status=403)
+
+
+class NothingKeptMiddleware(MiddlewareMixin):
+    """Let no browser or proxy keep what only some may see: after a log-out, "back" shows nothing."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
 
 
 class RoleRequiredMiddleware(MiddlewareMixin):

@@ -293,7 +293,8 @@ class Card:
 
     def body_html(self) -> SafeString:
         """Return what the card shows when it is open."""
-        shown = {} if self.is_busy or self.is_error else bodies.body(self.told)
+        is_known = not self.is_busy and (not self.is_error or "applied" in self.data)
+        shown = bodies.body(self.told) if is_known else {}
         return SafeString(get_body(self.tool).render({"card": self, **shown}))
 
     def html(self) -> SafeString:

@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
 from typing import Any
@@ -14,6 +15,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import User
+from django.db import DatabaseError
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 from django.urls import path, re_path
@@ -29,9 +31,11 @@ UNACKED_EVENTS = 1000
 UNACKED_BYTES = 2 * 1024 * 1024
 INBOUND_BYTES = 16 * 1024
 INBOUND_PER_10_S = 500
+SOCKETS_PER_PERSON = 100
+"""Open at once in one process; a tab holds one."""
 RECHECK_S = 60.0
 
-BAD_REQUEST, NOT_LOGGED_IN, FORBIDDEN, NO_SUCH_RUN, TOO_FAST = 4400, 4401, 4403, 4404, 4429
+BAD_REQUEST, NOT_LOGGED_IN, FORBIDDEN, NO_SUCH_RUN, TOO_MANY = 4400, 4401, 4403, 4404, 4429
 TOO_BIG, RESTART, BROKEN = 1009, 1012, 1011
 
 
@@ -50,10 +54,10 @@ def _headers(scope: dict[str, Any]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
 
-def check_rights(scope: dict[str, Any]) -> None:
-    """Raise Refusal unless the socket's token, or session and Origin, are those of somebody who may watch.
+def check_rights(scope: dict[str, Any]) -> int:
+    """Return the id of the user whose token, or session and Origin, the socket has. At most four queries.
 
-    A token needs no Origin, because no browser sends one by itself. At most four queries.
+    A token needs no Origin, because no browser sends one by itself. Raises Refusal for who may not watch.
     """
     headers = _headers(scope)
     kind, _, secret = headers.get("authorization", "").partition(" ")
@@ -67,6 +71,7 @@ def check_rights(scope: dict[str, Any]) -> None:
         raise Refusal(NOT_LOGGED_IN, "No valid session or token.")
     if not has_role(user, Role.VIEWER):
         raise Refusal(FORBIDDEN, "The account has no role.")
+    return user.pk
 
 
 def _has_right_origin(headers: dict[str, str]) -> bool:
@@ -141,6 +146,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
 
     channel_layer_alias = "none"  # the hub listens to the layer for all sockets of its run
     hub: Hub | None = None
+    person: int | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Serve the socket. A server that shuts down cancels this without a disconnect, so it is tidied up here."""
@@ -163,20 +169,22 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
 
     async def connect(self) -> None:
         try:
-            await in_thread(check_rights, self.scope)
+            self.person = await in_thread(check_rights, self.scope)
+            self._take_a_place()
             await self.open()
         except Refusal as refusal:
             await self.accept()  # a socket that was never open has no close code
             await self._end(refusal.code)
             return
         await self.accept()  # from now on nothing is missed
-        _sockets.add(self)
         self._tasks += [asyncio.create_task(self._speak()), asyncio.create_task(self._recheck())]
 
     async def disconnect(self, code: int) -> None:
         self._tidy_up()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self._closed:
+            return
         try:
             self._check_pace()
             self.take(_message(text_data))
@@ -201,24 +209,35 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             await self._end(RESTART)
 
     async def _speak(self) -> None:
-        try:
-            await self.follow()
-        except Refusal as refusal:
-            await self._end(refusal.code)
+        await self._until_refused(self.follow)
 
     async def _recheck(self) -> None:
+        await self._until_refused(self._keep_checking)
+
+    async def _keep_checking(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_S)
-            try:
-                await in_thread(check_rights, self.scope)
-            except Refusal as refusal:
-                await self._end(refusal.code)
-                return
+            await in_thread(check_rights, self.scope)
+
+    async def _until_refused(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Work until a Refusal; where the database is away, the client had better come back than hang on unchecked."""
+        try:
+            await work()
+        except Refusal as refusal:
+            await self._end(refusal.code)
+        except DatabaseError:
+            log.exception("A socket was closed, as the database could not be asked")
+            await self._end(BROKEN)
+
+    def _take_a_place(self) -> None:
+        if sum(each.person == self.person for each in _sockets) >= SOCKETS_PER_PERSON:
+            raise Refusal(TOO_MANY, f"More than {SOCKETS_PER_PERSON} sockets of one account.")
+        _sockets.add(self)
 
     def _check_pace(self) -> None:
         now = time.monotonic()
         if len(self._heard) == INBOUND_PER_10_S and now - self._heard[0] < 10:
-            raise Refusal(TOO_FAST, f"More than {INBOUND_PER_10_S} messages in 10 s.")
+            raise Refusal(TOO_MANY, f"More than {INBOUND_PER_10_S} messages in 10 s.")
         self._heard.append(now)
 
     async def _end(self, code: int) -> None:

@@ -42,8 +42,13 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     return {
         "can": _can(request),
         "navigation": _navigation(request),
-        "sandbox_is_off": settings.SAKURA_SANDBOX == "off" and _is_logged_in(request),
+        "sandbox_is_off": sandbox_is_off(),
     }
+
+
+def sandbox_is_off() -> bool:
+    """Return whether every page has to say so, those of errors too."""
+    return bool(settings.SAKURA_SANDBOX == "off")
 
 
 def _is_logged_in(request: HttpRequest) -> bool:

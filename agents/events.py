@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
-from agents import doorbell
+from agents import doorbell, masks
 from agents.encoding import safe
-from agents.models import Event, Kind
+from agents.models import Event, Kind, Run
 from workspaces.models import Workspace
 
 BODY_LIMIT = 32 * 1024
@@ -46,11 +47,12 @@ def append(run_id: int, *facts: Fact, epoch: int | None = None) -> list[Event]:
     """Store the facts in order as the run's next events and ring on commit.
 
     With `epoch` (a worker's) nothing is stored and LeaseLost is raised when the lease is not that one any more.
-    The update of the run's row locks it, so that the order of commits is the order of numbers.
-    Raises TranscriptFull at 100,000 events. Two statements.
+    The update of the run's row locks it, so that the order of commits is the order of numbers. The secrets of the
+    run's repository are masked, and counted in its row.
+    Raises TranscriptFull at 100,000 events. Two statements; three or four after a secret was set.
     """
     with transaction.atomic():
-        last = _reserve(run_id, len(facts), epoch)
+        last, texts = _reserve(run_id, [fact.data for fact in facts], epoch)
         if last > EVENTS_PER_RUN and epoch is not None:
             raise TranscriptFull(f"The run has {EVENTS_PER_RUN:,} events, as many as a run may have.")
         now = timezone.now()
@@ -64,27 +66,38 @@ def append(run_id: int, *facts: Fact, epoch: int | None = None) -> list[Event]:
                 step=fact.step,
                 kind=fact.kind,
                 call_id=fact.call_id,
-                data=_spill(run_id, safe(fact.data)),
+                data=_spill(run_id, safe(data)),
             )
-            for index, fact in enumerate(facts)
+            for index, (fact, data) in enumerate(zip(facts, texts, strict=True))
         ]
         Event.objects.bulk_create(rows)
         transaction.on_commit(partial(doorbell.ring_run, run_id), robust=True)
     return rows
 
 
-def _reserve(run_id: int, count: int, epoch: int | None) -> int:
-    sql = "UPDATE agents_run SET last_seq = last_seq + %s WHERE id = %s"
-    values: list[int] = [count, run_id]
+def _reserve(run_id: int, texts: list[dict[str, Any]], epoch: int | None) -> tuple[int, list[dict[str, Any]]]:
+    """Take the next numbers; return the last of them, and the data masked.
+
+    They are masked before, so that one statement counts; it also tells which secrets there are now.
+    """
+    version, mask = masks.kept(run_id)
+    masked, count = mask.value(texts)
+    sql = "UPDATE agents_run SET last_seq = last_seq + %s, masked = masked + %s WHERE id = %s"
+    values: list[int] = [len(texts), count, run_id]
     if epoch is not None:
         sql += " AND lease_epoch = %s AND lease_until IS NOT NULL"
         values.append(epoch)
     with connection.cursor() as cursor:
-        cursor.execute(sql + " RETURNING last_seq", values)
+        cursor.execute(f"{sql} RETURNING last_seq, {masks.VERSION_SQL}", values)
         row = cursor.fetchone()
     if row is None:
         raise LeaseLost(f"run {run_id}, epoch {epoch}")
-    return int(row[0])
+    now = masks.of_version(run_id, str(row[1]))
+    if str(row[1]) != version:
+        masked, more = now.value(masked)
+        if more:
+            Run.objects.filter(pk=run_id).update(masked=F("masked") + more)
+    return int(row[0]), masked
 
 
 def after(run_id: int, seq: int, limit: int = PAGE) -> list[Event]:

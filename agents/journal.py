@@ -43,7 +43,7 @@ class CallJournal:
         self._update(process={"pid": pid, "start": start_time, "boot": boot_id()})
 
     def connected(self, connection: Connection) -> None:
-        """Commit what became of a connection to the outside, also from a thread of its own."""
+        """Commit what became of a connection to the outside; called from the thread that tells them."""
         network.record(self.session, self.call_id, connection)
 
     def _update(self, **changes: Any) -> None:
@@ -105,6 +105,8 @@ def finish(
     """
     facts = [session.fact(Kind.SNAPSHOT, snapshot_data(each), each.call_id) for each in taken]
     result = claims.held(session.run, result)
+    if lost := network.unstored(session.run.pk):
+        facts.append(session.fact(Kind.NOTE, {"text": lost, "to": "human"}))
     facts.append(session.fact(Kind.TOOL_RESULT, _result_data(call, result), call.call_id))
     changes = {"state": state, "ended_at": timezone.now()} | ({} if runs_on else {"process": {}})
     with transaction.atomic():

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import close_old_connections, transaction
 from django.db.models import F
 
-from agents import facts, journal
+from agents import facts, hiding, journal, masks
 from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
@@ -100,7 +100,7 @@ def _has_messages(session: Session) -> bool:
 
 def _listen(session: Session, talk: Conversation) -> None:
     for text in session.take_messages():
-        talk.tell(text)
+        talk.tell(masks.of_run(session.run.pk).text(text)[0])
 
 
 def _nudge(bench: Bench, talk: Conversation) -> None:
@@ -166,6 +166,8 @@ def _stream(bench: Bench, talk: Conversation, max_output_tokens: int) -> Respons
     try:
         with OpenStream(session.run.pk) as stream:
             return respond_with_retries(bench.provider, request, stream.write, session.interrupt, _tell_wait(session))
+    except ProviderError as error:
+        raise hiding.in_error(masks.of_run(session.run.pk), error) from error
     except Cancelled:
         session.interrupt.clear()
         session.check()
@@ -181,8 +183,9 @@ def _tell_wait(session: Session) -> Callable[[str, float], None]:
 
 def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> None:
     """Commit the response before any of its calls runs: it is never asked for again."""
-    response, duration_ms = answer
-    session, usage = bench.session, response.usage
+    session, duration_ms = bench.session, answer[1]
+    response, hidden = hiding.in_response(masks.of_run(session.run.pk), answer[0])
+    usage = response.usage
     calls, renamed = _unique(session, response.calls)
     blocks = None if renamed else response.blocks
     cost = registry.cost(bench.model, usage)
@@ -194,6 +197,7 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
             cached_tokens=F("cached_tokens") + usage.cached_tokens,
             output_tokens=F("output_tokens") + usage.output_tokens,
             usd=F("usd") + Decimal(cost),
+            masked=F("masked") + hidden,
         )
         data = _response_data(bench, response, calls, blocks)
         session.append(session.fact(Kind.MODEL_RESPONSE, data | {"duration_ms": duration_ms}))
@@ -333,7 +337,8 @@ def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list
     results = _results(bench, batch, given)
     for each, result in zip(batch, results, strict=True):
         _finish(bench, each.call, result)
-    return [(each.call, result) for each, result in zip(batch, results, strict=True)]
+    mask = masks.of_run(session.run.pk)
+    return [(each.call, hiding.in_result(mask, result)) for each, result in zip(batch, results, strict=True)]
 
 
 def _results(bench: Bench, batch: list[_Ready], given: list[Result | None]) -> list[Result]:
@@ -356,7 +361,8 @@ def _execute_apart(bench: Bench, ready: _Ready) -> Result:
 def _execute(bench: Bench, ready: _Ready) -> Result:
     assert ready.prepared is not None
     with bench.context(ready.call) as context:
-        return runner.execute(ready.prepared, context)
+        result = runner.execute(ready.prepared, context)
+    return hiding.told(bench.secrets, bench.session, ready.call, result)
 
 
 def _finish(bench: Bench, call: Call, result: Result) -> None:
@@ -367,8 +373,11 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
         taken = _snapshots(session, call, result.touched)
     changes = facts.totals(session.place, taken[-1]) if taken else {}
-    if applied := result.data.get("applied"):
+    applied = result.data.get("applied")
+    if applied:
         changes["sandbox"] = applied
+    if masked := hiding.counted(applied, *(each.outcome for each in gone if not each.was_noted)):
+        changes["masked"] = F("masked") + masked
     state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
     job = jobs.of_call(call.call_id)
     with transaction.atomic():
@@ -378,6 +387,8 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     for each in gone:
         each.was_noted = True
         each.was_scanned = each.was_scanned or result.touched is None
+    if bench.secrets.uses and taken:
+        hiding.tell_of_files(session, taken)
 
 
 def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) -> list[Snapshot]:

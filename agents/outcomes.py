@@ -191,6 +191,7 @@ _ENDINGS = {
     "stopped": "Stopped",
     "output_limit": "Output limit",
     "memory_limit": "Memory limit",
+    "disk_limit": "Disk limit",
     "unavailable": "No sandbox",
     "failed": "Failed",
 }

@@ -1,4 +1,4 @@
-"""The parts of a run page beside its transcript: head, actions, strip, waiting messages, changes, budgets, usage."""
+"""The parts of a run page beside its transcript: head, actions, strip, changes, what left the house, and so on."""
 
 import logging
 from collections.abc import Callable
@@ -9,7 +9,8 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from agents import strip
+from agents import leaving, strip
+from agents.bodies import walls
 from agents.kept import Kept
 from agents.models import Control, Event, Kind, Run, Status
 from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
@@ -19,7 +20,7 @@ from workspaces.models import Snapshot
 
 log = logging.getLogger(__name__)
 
-NAMES = ("head", "actions", "strip", "waiting", "changes", "budgets", "usage")
+NAMES = ("head", "actions", "strip", "waiting", "changes", "budgets", "network", "wall", "usage")
 STEPS_SHOWN = 40
 FILES_SHOWN = 100
 WAITING_SHOWN = 20
@@ -31,7 +32,7 @@ def load(run_id: int) -> Run:
 
 
 def render(run: Run) -> dict[str, str]:
-    """Return the HTML of each panel by name, the same for every viewer. Five queries, and git when the tree is new."""
+    """Return the HTML of each panel by name, the same for every viewer. Six queries, and git when the tree is new."""
     context = collect(run)
     return {name: render_to_string(f"agents/panels/_{name}.html", context).strip() for name in NAMES}
 
@@ -54,6 +55,8 @@ def collect(run: Run) -> dict[str, Any]:
         "may": _may(run),
         "proof": _proof(run),
         "strip": strip.of(run),
+        "leaving": leaving.of(run),
+        "wall": walls.wall(run.sandbox),
     }
 
 

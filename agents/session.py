@@ -1,6 +1,5 @@
 """A worker's hold on one run while it works: the lease, its events, and the humans' words that reach it."""
 
-import shutil
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +13,7 @@ from agents.events import Fact, LeaseLost
 from agents.lease import Lease
 from agents.models import Agent, Control, Event, Kind, Run, Status, Task
 from workspaces.models import Workspace
-
-DISK_FLOOR_BYTES = 200 * 1024 * 1024
+from workspaces.sandbox import disk
 
 
 class Stopped(Exception):
@@ -93,9 +91,9 @@ class Session:
             raise Stopped(Status.PAUSED, self._by(Control.Verb.PAUSE, "paused"))
         if self.draining.is_set():
             raise Stopped(Status.QUEUED, "the server stops; the run goes on when it is back")
-        free = shutil.disk_usage(settings.SAKURA_DATA_DIR).free
-        if free < DISK_FLOOR_BYTES:
-            raise Stopped(Status.PAUSED, f"Only {free // 2**20} MB are free where runs live. Make room, then resume.")
+        free_mb = disk.free_bytes((settings.SAKURA_DATA_DIR, self.place.folder)) // 2**20
+        if free_mb < settings.SAKURA_DISK_FLOOR_MB:
+            raise Stopped(Status.PAUSED, f"Only {free_mb} MB are free where runs live. Make room, then resume.")
 
     def _by(self, verb: Control.Verb, word: str) -> str:
         """Mark all open words of that kind as taken and return whose it was."""

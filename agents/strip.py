@@ -17,7 +17,7 @@ from agents.kept import Kept
 from agents.models import Agent, Kind, Run, Status
 from agents.templatetags.sakura import clock, count_of
 from agents.trace import Row
-from workspaces.odd import ODD
+from workspaces.odd import spelled
 
 NOW_EVERY_S = 5
 """While nothing new happens, the end of a live strip moves on in steps of so many seconds."""
@@ -246,7 +246,7 @@ def _mark(call: Call, axis: Axis, narrowest: float) -> Mark:
     row = call.row
     x, end = axis.percent(call.span[0]), axis.percent(call.span[1])
     width = max(end - x, narrowest)
-    label = _plain(f"Step {row.step}: {doings.words(call)}")
+    label = spelled(f"Step {row.step}: {doings.words(call)}")
     return Mark(row.seq, call.look, min(x, 100 - width), width, LANES[row.agent], row.step, f"step-{row.step}", label)
 
 
@@ -268,7 +268,7 @@ def _proofs(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
             LANES.get(row.agent, LANES[Agent.IMPLEMENTER]),
             row.step,
             f"event-{row.seq}",
-            _plain(f"Proof: {row.text('state') or 'none'}"),
+            spelled(f"Proof: {row.text('state') or 'none'}"),
         )
         for row in rows
         if row.kind == Kind.PROOF
@@ -291,7 +291,7 @@ def _people(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
     return [
         Mark(row.seq, "human", axis.percent(seconds(row.at)), 0, LANES["you"], row.step, f"event-{row.seq}", label)
         for row in rows
-        if (label := _plain(doings.deed(row)))
+        if (label := spelled(doings.deed(row)))
     ]
 
 
@@ -309,11 +309,6 @@ def _crowd(marks: Iterable[Mark]) -> list[Mark]:
 def _told_together(first: Mark, second: Mark) -> Mark:
     label = f"{first.label}; {second.label}" if first.count < 3 else first.label.removesuffix("; …") + "; …"
     return replace(first, label=label, count=first.count + 1)
-
-
-def _plain(text: str) -> str:
-    """Return the text for an attribute, where no mark can stand for an odd character."""
-    return ODD.sub(lambda match: f"‹U+{ord(match[0]):04X}›", text)
 
 
 # --- around the marks ------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ def drive(session: Session) -> None:
     run = session.run
     _prepare(session)
     environment = _set_up(session)
+    if lost := network.unstored(run.pk):
+        session.note(lost)
     phase = run.state if run.state is not Status.PREPARING else Status(run.resume_to or Status.IMPLEMENTING)
     if run.state is not phase:
         session.move(phase, resume_to="")

@@ -24,7 +24,7 @@ from agents.models import Control, Kind, Run, Status
 from agents.models.run import FINAL, WORKING
 from agents.providers.base import ProviderError, Trouble
 from agents.session import Session, Stopped
-from workspaces import setup, snapshots, sources, tidying
+from workspaces import sandbox, setup, snapshots, sources, tidying
 from workspaces.git import GitError
 from workspaces.models import Repository
 from workspaces.store import StoreError
@@ -56,6 +56,7 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         self._renewer.start()
+        _sweep()
         while not self.stopping.is_set():
             self._tick_safely()
             self.bell.wait(POLL_S)
@@ -163,6 +164,14 @@ def _mirror(repository_id: int) -> None:
             row.save(update_fields=["suggestions"])
     finally:
         connections.close_all()
+
+
+def _sweep() -> None:
+    """End what a killed server left running, before any run goes on; a disk that fails keeps no worker away."""
+    try:
+        sandbox.sweep()
+    except OSError:
+        log.exception("Could not look for what an earlier server left running")
 
 
 def _tidy() -> None:

@@ -2,6 +2,7 @@
 
 import secrets
 from contextlib import suppress
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,17 @@ SAKURA_MODELS = env.text("SAKURA_MODELS")
 SAKURA_COMMAND_BLOCKLIST = env.words("AGENT_TEAM_TEST_COMMAND_BLOCKLIST")
 # Caps of tool results (agents/tools/base.py: Limits), by their names in small letters.
 SAKURA_LIMITS = env.numbers("SAKURA_LIMIT_")
+# What one command may use (workspaces/sandbox/place.py: Limits), and what must stay free on the disk.
+SAKURA_SANDBOX_PROCESSES = env.number("SAKURA_SANDBOX_PROCESSES", 256, 16, 100_000)
+SAKURA_SANDBOX_OPEN_FILES = env.number("SAKURA_SANDBOX_OPEN_FILES", 1024, 64, 1_000_000)
+SAKURA_SANDBOX_CPU_S = env.number("SAKURA_SANDBOX_CPU_S", 600, 1, 1_000_000)
+SAKURA_SANDBOX_MEMORY_MB = env.number("SAKURA_SANDBOX_MEMORY_MB", 4096, 64, 2**24)
+SAKURA_SANDBOX_FILE_MB = env.number("SAKURA_SANDBOX_FILE_MB", 1024, 1, 2**24)
+SAKURA_SANDBOX_TMP_MB = env.number("SAKURA_SANDBOX_TMP_MB", 512, 1, 2**24)
+SAKURA_SANDBOX_SHM_MB = env.number("SAKURA_SANDBOX_SHM_MB", 64, 1, 2**24)
+SAKURA_SANDBOX_CPUS = env.number("SAKURA_SANDBOX_CPUS", 0, 0, 10_000)
+SAKURA_DISK_FLOOR_MB = env.number("SAKURA_DISK_FLOOR_MB", 200, 0, 2**24)
+SAKURA_CGROUP = env.text("SAKURA_CGROUP")
 ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
@@ -115,6 +127,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "axes",
     "csp",
     "ninja",
 ]
@@ -122,6 +135,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agents.access.NothingKeptMiddleware",  # after WhiteNoise, whose files may be kept
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -130,6 +144,7 @@ MIDDLEWARE = [
     "agents.access.RoleRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "sakura_web.urls"
 ASGI_APPLICATION = "sakura_web.asgi.application"
@@ -229,6 +244,21 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Ten wrong passwords lock an account for the address they came from; agents/throttle.py says how it is counted.
+AXES_HANDLER = "agents.throttle.CountsFirst"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=10)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "agents.views.accounts.locked"
+AXES_USERNAME_CALLABLE = "agents.throttle.account"
+AXES_CLIENT_IP_CALLABLE = "agents.throttle.address"
+AXES_SENSITIVE_PARAMETERS = ["username", "password", "csrfmiddlewaretoken", "next"]
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "board"
 LOGOUT_REDIRECT_URL = "login"
@@ -261,6 +291,8 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
+        "require-trusted-types-for": ["'script'"],
+        "trusted-types": ["sakura"],  # static/js/page.js: the one place where text becomes HTML
     }
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
@@ -294,6 +326,7 @@ LOGGING = {
     "loggers": {
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
+        "axes": {"level": "ERROR"},  # it would call each attempt a failure, as they are counted before they are made
         "django.security.DisallowedHost": {"level": "CRITICAL"},  # anybody can send one; the answer says why
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from agents.api import api
-from sakura_web import health
+from sakura_web import faults, health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -13,3 +13,5 @@ urlpatterns = [
     path("runs/<int:pk>/workspace/", include("workspaces.urls")),
     path("", include("agents.urls")),
 ]
+handler400 = faults.bad_request
+handler500 = faults.server_error

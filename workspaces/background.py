@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from workspaces import sandbox
 from workspaces.paths import WorkspaceError
@@ -47,6 +48,8 @@ class Job:
     spool: Path
     cancelled: threading.Event
     on_connection: Callable[[Connection], None]
+    applied: dict[str, Any] = field(default_factory=dict)
+    """What the sandbox is, known once it starts."""
     process: tuple[int, int] | None = None
     """Number and start time of the process whose end is the end of everything (see sandbox.end_leftover)."""
     size: int = 0
@@ -114,6 +117,7 @@ class Job:
                 cancelled=self.cancelled,
                 on_start=self._started,
                 on_connection=self.on_connection,
+                on_applied=self.applied.update,
             )
         except OSError as error:
             self.fault = error

@@ -1,12 +1,18 @@
-"""A repository's credential: sealed in the database, opened only for the git that needs it."""
+"""What is sealed in the database: a repository's credential, opened only for the git that needs it, and its secrets."""
 
 import base64
+import functools
 import re
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+
+from workspaces.masking import opened
+
+CREDENTIAL, SECRET = b"sakura repository credential", b"sakura repository secret"
+"""What a box is for: each kind of thing is sealed with a key of its own, derived from the server's."""
 
 USER = "x-access-token"
 """The user name sent with a token that names none; GitHub and GitLab take any, others want "name:token"."""
@@ -19,21 +25,26 @@ class CredentialUnreadable(Exception):
     """What is stored was sealed with another SAKURA_SECRET_KEY."""
 
 
-def seal(text: str) -> bytes:
-    """Return the credential ("token" or "user:token") encrypted; empty text gives empty bytes."""
-    return _box().encrypt(text.encode()) if text else b""
+def seal(text: str, kind: bytes = CREDENTIAL) -> bytes:
+    """Return the text (a credential is "token" or "user:token") encrypted; empty text gives empty bytes."""
+    return _box(kind, settings.SECRET_KEY).encrypt(text.encode()) if text else b""
 
 
-def unseal(sealed: bytes) -> str:
-    """Return the credential. Raises CredentialUnreadable when the server's secret key is not the one of then."""
+def unseal(sealed: bytes, kind: bytes = CREDENTIAL, name: str = "credential") -> str:
+    """Return the text; from now on the log of this process never shows it, but `name` in its place.
+
+    Raises CredentialUnreadable when the server's secret key is not the one of then.
+    """
     if not sealed:
         return ""
     try:
-        return _box().decrypt(sealed).decode()
+        text = _box(kind, settings.SECRET_KEY).decrypt(sealed).decode()
     except InvalidToken:
         raise CredentialUnreadable(
-            "The stored credential was encrypted with another SAKURA_SECRET_KEY; enter it again."
+            f"The stored {name} was encrypted with another SAKURA_SECRET_KEY; enter it again."
         ) from None
+    opened.remember(name, text.partition(":")[2] or text if kind == CREDENTIAL else text)
+    return text
 
 
 def header(url: str, sealed: bytes) -> dict[str, str]:
@@ -59,6 +70,7 @@ def masked(text: str, *secrets: str) -> str:
     return _IN_HEADER.sub(r"\1•••", _IN_URL.sub(r"\1•••@", text))
 
 
-def _box() -> Fernet:
-    kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"sakura repository credential")
-    return Fernet(base64.urlsafe_b64encode(kdf.derive(settings.SECRET_KEY.encode())))
+@functools.lru_cache(maxsize=4)
+def _box(kind: bytes, key: str) -> Fernet:
+    kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=kind)
+    return Fernet(base64.urlsafe_b64encode(kdf.derive(key.encode())))

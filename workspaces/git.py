@@ -19,10 +19,10 @@ from workspaces.models import Repository
 __all__ = ["Bounds", "Git", "GitError", "GitFull", "GitStopped", "GitTimeout", "Running", "keep", "locked", "make_bare"]
 
 INHERITED = frozenset(
-    {"PATH", "TMPDIR", "TZ", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "http_proxy"}
+    {"TMPDIR", "TZ", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "http_proxy"}
     | {"https_proxy", "no_proxy", "all_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}
 )
-"""All that git sees of the server's environment."""
+"""All that git sees of the server's environment, with what is absolute of PATH."""
 
 SSH = "ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4 -oForwardAgent=no"
 
@@ -162,6 +162,7 @@ def source_env(repository: Repository) -> dict[str, str]:
 
 def _told(home: Path, config: Path) -> dict[str, str]:
     return {
+        "PATH": _absolute(os.environ.get("PATH", os.defpath)),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
         "LANGUAGE": "C",
@@ -175,6 +176,7 @@ def _told(home: Path, config: Path) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
         "GIT_PAGER": "cat",
         "GIT_EDITOR": "false",
         "GIT_AUTHOR_NAME": "Sakura",
@@ -182,6 +184,11 @@ def _told(home: Path, config: Path) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "Sakura",
         "GIT_COMMITTER_EMAIL": "sakura@sakura.invalid",
     }
+
+
+def _absolute(path: str) -> str:
+    """Return a PATH without what would be looked for in the folder where git works."""
+    return os.pathsep.join(each for each in path.split(os.pathsep) if os.path.isabs(each))
 
 
 def keep(path: Path, text: str) -> Path:

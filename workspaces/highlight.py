@@ -12,7 +12,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_for_filename
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
 
-from workspaces.odd import ODD, mark
+from workspaces import odd
 
 LIMIT_CHARACTERS = 200_000
 """A longer text stays plain: its colours would cost more than they tell."""
@@ -35,8 +35,6 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Generic.Subheading, "f"),
 )
 
-_ODD = re.compile(rf"\r|{ODD.pattern}")
-"""In code a carriage return within a line is odd too."""
 _LAST_CR = re.compile(r"\r((?:</[a-z]+>)*)$")
 
 Span = tuple[int, int]
@@ -64,10 +62,13 @@ def marked(line: SafeString, spans: tuple[Span, ...]) -> SafeString:
 
 
 def visible(line: SafeString) -> SafeString:
-    """Return a line with what can't be seen made visible, each as a mark with its code; a CR at its end goes."""
-    if not _ODD.search(line):
-        return line
-    return mark_safe(_ODD.sub(mark, _LAST_CR.sub(r"\1", line)))  # noqa: S308 -- only marks are added to escaped HTML
+    """Return a line with what can't be seen made visible, each as a mark with its code; a CR at its end goes.
+
+    Within a line of code a carriage return is odd too.
+    """
+    if "\r" not in line:
+        return odd.marked(line)
+    return mark_safe(odd.marked(_LAST_CR.sub(r"\1", line)).replace("\r", odd.mark("\r")))  # noqa: S308 -- only marks
 
 
 def plain(text: str) -> SafeString:

@@ -1,31 +1,50 @@
-"""Secret values taken out of what is shown: of texts, and of bytes as they stream by."""
+"""Secret values taken out of what is shown: of texts, of JSON-like data, and of bytes as they stream by."""
 
 import base64
 import json
-import re
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from urllib.parse import quote
+from itertools import chain
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+LINE_CHARS = 16
+"""A line of a secret that has so many characters is masked by itself too."""
+_HEAD = 8
+_TRIES = 64
+_WRAPS = (76, 64)
+"""Where `base64` and `openssl` break their lines."""
 
 
 class Mask:
-    """Knows secrets by their names, in the spellings in which programs show them."""
+    """Knows secrets by their names, in the spellings in which programs show them.
 
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        self._names = {
-            spelling: name for name, value in (secrets or {}).items() if value for spelling in _spellings(value)
-        }
-        spellings = sorted(self._names, key=len, reverse=True)
-        self.longest = len(spellings[0]) if spellings else 0
-        self._found = re.compile(b"|".join(map(re.escape, spellings))) if spellings else None
+    A search takes time linear in the data, however many secrets there are and however much is almost one.
+    """
+
+    def __init__(self, secrets: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+        pairs = secrets.items() if isinstance(secrets, Mapping) else secrets
+        self._names = {spelling: name for name, value in pairs if value for spelling in _spellings(value)}
+        self._sorted = sorted(self._names)
+        self.longest = max(map(len, self._sorted), default=0)
+        self._found = _automaton(self._sorted)
+        self._head = min(_HEAD, min(map(len, self._sorted), default=1))
+        self._heads = _automaton(sorted({each[: self._head] for each in self._sorted}))
 
     def __bool__(self) -> bool:
         return self._found is not None
 
     def data(self, data: bytes) -> tuple[bytes, int]:
         """Return the bytes without secrets, and how many were taken out."""
-        return (data, 0) if self._found is None else self._found.subn(self.name, data)
+        parts, at, count = [], 0, 0
+        for start, end, name in self.matches(data):
+            parts += [data[at:start], name]
+            at, count = end, count + 1
+        return (b"".join([*parts, data[at:]]), count) if count else (data, 0)
 
     def text(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
@@ -34,19 +53,61 @@ class Mask:
         masked, count = self.data(text.encode("utf-8", "surrogatepass"))
         return (masked.decode("utf-8", "surrogatepass"), count) if count else (text, 0)
 
+    def value(self, value: Any) -> tuple[Any, int]:
+        """Return JSON-like data with every text in it masked, keys included, and how many were taken out."""
+        if self._found is None:
+            return value, 0
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                pairs = [(self.value(key), self.value(item)) for key, item in value.items()]
+                return {key: item for (key, _), (item, _) in pairs}, sum(one + two for (_, one), (_, two) in pairs)
+            case list() | tuple():
+                items = [self.value(item) for item in value]
+                return [item for item, _ in items], sum(count for _, count in items)
+            case _:
+                return value, 0
+
     def stream(self) -> "Stream":
         """Return what masks bytes that come in pieces."""
         return Stream(self)
 
-    def first(self, data: bytes, start: int) -> re.Match[bytes] | None:
-        return self._found.search(data, start) if self._found else None
+    def names_in(self, data: bytes) -> set[str]:
+        """Return the names of the secrets that the bytes hold."""
+        return set() if self._found is None else {self._names[self._sorted[each]] for each, _, _ in self._search(data)}
 
-    def begins(self, data: bytes) -> bool:
+    def matches(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """Yield where secrets stand, leftmost first and the longest there, with what to show in their place."""
+        at = 0
+        for start, less_end, number in sorted((start, -end, number) for number, start, end in self._search(data)):
+            if start >= at:
+                at = -less_end
+                yield start, at, b"[masked " + self._names[self._sorted[number]].encode() + b"]"
+
+    def _search(self, data: bytes) -> list[tuple[int, int, int]]:
+        return self._found.find_matches_as_indexes(data, overlapping=True) if self._found else []
+
+    def settled(self, data: bytes) -> int:
+        """Return up to where no byte to come can change what is a secret: what follows begins one, or may.
+
+        Of a text that is full of beginnings only some are looked at: more than needed waits then, never less.
+        """
+        if self._heads is None:
+            return len(data)
+        first = max(0, len(data) - self.longest + 1)
+        last = max(first, len(data) - self._head + 1)
+        tail = data[first:]
+        heads = (first + start for _, start, _ in self._heads.find_matches_as_indexes(tail, overlapping=True))
+        for tried, at in enumerate(chain(heads, range(last, len(data)))):
+            if tried == _TRIES or self._begins(data[at:]):
+                return at
+        return len(data)
+
+    def _begins(self, data: bytes) -> bool:
         """Return whether the bytes are the beginning of a secret, but not yet the whole."""
-        return any(len(data) < len(spelling) and spelling.startswith(data) for spelling in self._names)
-
-    def name(self, match: re.Match[bytes]) -> bytes:
-        return b"[masked " + self._names[match[0]].encode() + b"]"
+        at = bisect_left(self._sorted, data)
+        return any(len(data) < len(each) and each.startswith(data) for each in self._sorted[at : at + 2])
 
 
 @dataclass
@@ -62,20 +123,16 @@ class Stream:
         if not self.mask:
             return data
         whole = self._kept + data
-        ready, at = [], 0
-        settled = self._settled(whole)
-        while (found := self.mask.first(whole, at)) and found.start() < settled:
-            ready += [whole[at : found.start()], self.mask.name(found)]
+        ready, at, settled = [], 0, self.mask.settled(whole)
+        for start, end, name in self.mask.matches(whole):
+            if start >= settled:
+                break
+            ready += [whole[at:start], name]
             self.count += 1
-            at = found.end()
+            at = end
         end = max(at, settled)
         self._kept = whole[end:]
         return b"".join([*ready, whole[at:end]])
-
-    def _settled(self, data: bytes) -> int:
-        """Return up to where no later byte can change what is a secret."""
-        first = max(0, len(data) - self.mask.longest + 1)
-        return next((at for at in range(first, len(data)) if self.mask.begins(data[at:])), len(data))
 
     def end(self) -> bytes:
         """Return the rest, when nothing more will come."""
@@ -84,16 +141,102 @@ class Stream:
         return rest
 
 
+def _automaton(texts: list[bytes]) -> BytesAhoCorasick | None:
+    """Return what finds the texts. Only this kind is linear, to build and to search, whatever the texts are.
+
+    The others try whole texts at each place first, or make a table that is quadratic in their length.
+    """
+    return BytesAhoCorasick(texts, MatchKind.Standard, Implementation.ContiguousNFA) if texts else None
+
+
+# --- spellings -----------------------------------------------------------------------------------------
+
+
 def _spellings(value: str) -> set[bytes]:
-    """Return a secret as programs print it: as it is, in JSON, HTML, a URL or base64, with a terminal's lines."""
+    """Return a secret as programs print it, and each long line of it as far as it is plain."""
+    stripped = value.strip()
+    found = _plain(value) | _in_base64(value.encode("utf-8", "surrogatepass"))
+    if stripped != value and len(stripped) >= _HEAD:
+        found |= _plain(stripped) | _in_base64(stripped.encode("utf-8", "surrogatepass"))
+    lines = [line.strip() for line in value.splitlines()]
+    if len(lines) > 1:
+        found = found.union(*(_plain(line) for line in lines if len(line) >= LINE_CHARS and not line.startswith("---")))
+    return found
+
+
+def _plain(value: str) -> set[bytes]:
+    """Return a text as it is, in JSON (also JSON within JSON), HTML, a URL, a shell, Python and in hexadecimal."""
     data = value.encode("utf-8", "surrogatepass")
-    encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data))
-    return {
-        data,
-        data.replace(b"\n", b"\r\n"),
-        json.dumps(value)[1:-1].encode(),
-        json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass"),
-        escape(value).encode("utf-8", "surrogatepass"),
-        quote(value, safe="", errors="surrogatepass").encode(),
-        *(each.rstrip(b"=") for each in encoded),
+    in_json = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    in_url = {quote(value, safe="", errors="surrogatepass"), quote(value, errors="surrogatepass")}
+    in_url |= {quote_plus(value, errors="surrogatepass")}
+    texts = {
+        *in_json,
+        *(json.dumps(each)[1:-1] for each in in_json),
+        *(each.replace("<", "\\u003C").replace(">", "\\u003E").replace("&", "\\u0026") for each in in_json),
+        *(escape(value), escape(value).replace("&#x27;", "&#39;"), escape(value, quote=False)),
+        *in_url,
+        *(_small_hex(each) for each in in_url),
+        *(value.replace("\n", "\r\n"), repr(value)[1:-1], _in_shell(value)),
+        *(data.hex(), data.hex().upper()),
     }
+    return {data} | {text.encode("utf-8", "surrogatepass") for text in texts}
+
+
+def _small_hex(text: str) -> str:
+    first, *rest = text.split("%")
+    return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
+
+
+def _in_shell(value: str) -> str:
+    """Return a text as `export -p` shows it between double quotes."""
+    return value.translate({ord(sign): f"\\{sign}" for sign in '\\"$`'})
+
+
+def _in_base64(data: bytes) -> set[bytes]:
+    """Return the base64 of a text at any of the three places it can have in a longer one, such as "user:token".
+
+    Without the letters that depend on what stands beside it; with them where it ends the text. What is broken into
+    lines is known line by line.
+    """
+    found: set[bytes] = set()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for before, lost in ((0, 0), (1, 2), (2, 3)):
+            letters = encode(b"\0" * before + data).rstrip(b"=")[lost:]
+            found |= {letters, letters[: 8 * (before + len(data)) // 6 - lost]}
+        whole = encode(data).rstrip(b"=")
+        for width in _WRAPS:
+            lines = [whole[at : at + width] for at in range(0, len(whole), width)]
+            found.update(line for line in lines if len(lines) > 1 and len(line) >= LINE_CHARS)
+    return found
+
+
+# --- what this process has opened --------------------------------------------------------------------------
+
+
+class Opened:
+    """The secrets that this process has opened, whosesoever: what its log must never show. The latest 2,000."""
+
+    LIMIT = 2000
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._mask: Mask | None = None
+
+    def remember(self, name: str, value: str) -> None:
+        """Know a value from now on; one too short to be told from other text is not."""
+        if len(value) < _HEAD or self._values.get(value) == name:
+            return
+        values = {**self._values, value: name}
+        while len(values) > self.LIMIT:
+            values.pop(next(iter(values)))
+        self._values, self._mask = values, None
+
+    def mask(self) -> Mask:
+        """Return the mask of all of them; made anew after there was a new one."""
+        if self._mask is None:
+            self._mask = Mask((name, value) for value, name in self._values.items())
+        return self._mask
+
+
+opened = Opened()

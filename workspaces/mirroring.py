@@ -26,6 +26,8 @@ STALE_S = 300
 """Seconds after which a lock in the mirror is one that a killed server left."""
 REFS_LIMIT = 16 * 1024 * 1024
 """Bytes of the list of a source's refs."""
+LINE_LIMIT = 5000
+"""Characters of a file that says where a repository is."""
 CLAIM = timedelta(seconds=60)
 HEAD_REF = "refs/sakura/head"
 REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
@@ -181,7 +183,8 @@ def _must_be_whole(repository: Repository) -> None:
         raise SourceError(
             "SHALLOW", f"{path}: it is a shallow clone; run `git -C {where} fetch --unshallow`, then try again."
         )
-    out = Git(None).run("config", "--file", str(git_dir / "config"), "--get-regexp", r"\.promisor$", ok=(0, 1))
+    names = r"\.promisor$|^extensions\.partialclone$"
+    out = Git(None).run("config", "--file", str(git_dir / "config"), "--get-regexp", names, ok=(0, 1))
     if out:
         raise SourceError(
             "PARTIAL",
@@ -195,15 +198,19 @@ def git_dir_of(path: Path) -> Path | None:
     marker = path / ".git"
     try:
         if marker.is_file():
-            line = marker.read_text(errors="surrogateescape")[:5000]
-            found = (path / line.removeprefix("gitdir:").strip()).resolve()
+            found = (path / _line(marker).removeprefix("gitdir:").strip()).resolve()
             common = found / "commondir"
-            return (found / common.read_text().strip()).resolve() if common.is_file() else found
+            return (found / _line(common).strip()).resolve() if common.is_file() else found
         return next(
             (each for each in (marker, path) if (each / "HEAD").is_file() and (each / "objects").is_dir()), None
         )
     except PermissionError:
         raise SourceError("DENIED", f"{path}: the user that runs Sakura may not read it; give it access.") from None
+
+
+def _line(file: Path) -> str:
+    with file.open(errors="surrogateescape") as opened:
+        return opened.read(LINE_LIMIT)
 
 
 def _notices(git: Git, heads: Heads) -> list[str]:

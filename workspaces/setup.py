@@ -238,7 +238,7 @@ def _failure(repository: Repository, command: str, outcome: Outcome, tail: str) 
 
 
 def _refused(outcome: Outcome) -> list[str]:
-    found = {str(made["target"]) for made in outcome.applied.get("connections", ()) if not made["allowed"]}
+    found = {str(made["target"]) for made in outcome.applied.get("connections", ()) if made["refused"]}
     return sorted(found - {""})[:10]
 
 

@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 SOURCE_LIMIT = 2000
+INDEX_LIMIT = 512 * 1024**2
+"""Bytes of a source's index that is copied, to count what is not committed."""
 NAMES_LIMIT = 5000
 """Names that are searched for near ones."""
 
@@ -86,7 +88,7 @@ def _check_url(given: str, *, is_admin: bool) -> str:
 
 
 def _check_host(given: str, host: str) -> str:
-    if not host or host.startswith("-"):
+    if not host or host.startswith("-") or re.search(r"(?:^|//)-", given):
         raise SourceError("INVALID_SOURCE", f"{given}: it names no host; check the address.")
     return given
 
@@ -103,13 +105,20 @@ def _check_folder(path: Path, *, is_admin: bool) -> str:
         )
     if not real.is_dir():
         raise SourceError("NOT_A_FOLDER", f"{path}: it is no folder; give the folder that holds the repository.")
-    if real.is_relative_to(Path(settings.SAKURA_DATA_DIR) / "repositories"):
+    if _is_ours(real):
         raise SourceError("OUTSIDE_ROOTS", f"{path}: it belongs to Sakura itself; add the source that it came from.")
-    if git_dir_of(real) is None:
+    git_dir = git_dir_of(real)
+    if git_dir is None:
         raise SourceError(
             "NOT_FOUND", f"{path}: it is no git repository; run `git init` and make a first commit there."
         )
+    if _is_ours(git_dir.resolve()):
+        raise SourceError("OUTSIDE_ROOTS", f"{path}: its .git leads to what belongs to Sakura itself; add the source.")
     return str(real)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to((Path(settings.SAKURA_DATA_DIR) / "repositories").resolve())
 
 
 # --- what a name stands for --------------------------------------------------------------------------
@@ -168,6 +177,8 @@ def uncommitted(repository: Repository) -> int:
     if path is None or git_dir is None or not (git_dir / "index").is_file():
         return 0
     try:
+        if (git_dir / "index").stat().st_size > INDEX_LIMIT:
+            return 0
         head = Git(git_dir, env=source_env(repository)).text("rev-parse", "--verify", "HEAD", timeout_s=10)
         with tempfile.TemporaryDirectory(prefix="index-", dir=repository.folder) as folder:
             index = Path(folder) / "index"

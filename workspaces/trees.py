@@ -10,11 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from workspaces import store
-from workspaces.git import Git
+from workspaces.git import Git, GitFull, GitTimeout
 from workspaces.names import shown
 from workspaces.paths import WorkspaceError
-from workspaces.scanning import folder
+from workspaces.scanning import ENTRY_LIMIT, folder
 
+BYTES_LIMIT = 20 * 1024**3
+"""Bytes of all files of a tree that is laid out."""
+LIST_S = 120
+_SMALLER = "choose a smaller base, or make room."
 _TEMPORARY = ".sakura-put-"
 
 
@@ -188,9 +192,31 @@ def _give(name: bytes, handle: int, uid: int | None) -> None:
 
 
 def lay_out(git: Git, tree: str, folder_path: Path, index: Path) -> None:
-    """Write a tree into a new, empty folder of ours that no agent can reach yet. Git does it, with nothing to run."""
+    """Write a tree into a new, empty folder of ours that no agent can reach yet. Git does it, with nothing to run.
+
+    Raises TreeError for one that is too large: a few hundred objects can stand for more files, and one small object
+    for more bytes, than any disk holds.
+    """
     assert git.git_dir is not None
+    _must_fit(git, tree, shutil.disk_usage(folder_path).free)
     Git(git.git_dir, work_tree=folder_path, index=index).run("read-tree", "-u", "-m", tree, timeout_s=600)
+
+
+def _must_fit(git: Git, tree: str, free_bytes: int) -> None:
+    try:
+        out = git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tree, timeout_s=LIST_S)
+    except (GitFull, GitTimeout):
+        raise TreeError("TOO_LARGE", f"The base has more files than can be listed; {_SMALLER}") from None
+    sizes = [record.split(b"\t", 1)[0].rsplit(b" ", 1)[1] for record in out.split(b"\0")[:-1]]
+    if len(sizes) > ENTRY_LIMIT:
+        raise TreeError("TOO_LARGE", f"The base has {len(sizes):,} files, more than {ENTRY_LIMIT:,}; {_SMALLER}")
+    total = sum(int(size) for size in sizes if size != b"-")
+    if total > min(BYTES_LIMIT, free_bytes):
+        raise TreeError(
+            "TOO_LARGE",
+            f"The files of the base are {total:,} bytes; up to {BYTES_LIMIT:,} are laid out, and {free_bytes:,} are "
+            f"free. {_SMALLER.capitalize()}",
+        )
 
 
 def hand_over(paths: Iterable[Path], uid: int | None, changed_ns: int) -> None:

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
@@ -38,8 +39,10 @@ class Api(NinjaAPI):
         for pattern in patterns:
             assert isinstance(pattern, URLPattern)
             if pattern.name == "openapi-json":
-                pattern.callback = _own_door(self._for_viewers(pattern.callback))
-            elif pattern.name != "openapi-view":  # the page of the documentation stays behind the site's login
+                pattern.callback = _own_door(require_safe(self._for_viewers(pattern.callback)))
+            elif pattern.name == "openapi-view":  # the page of the documentation stays behind the site's login
+                pattern.callback = require_safe(pattern.callback)
+            else:
                 pattern.callback = _own_door(pattern.callback)
         return [*patterns, path("", _unknown, name="api-root"), re_path(r"^", _unknown, name="unknown")]
 
@@ -60,7 +63,7 @@ class Api(NinjaAPI):
 
 
 def _own_door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Exempt an operation from the login page, as it answers 401 itself, and say 405 in JSON."""
+    """Exempt an operation from the login page, as it answers 401 itself; say 405 in JSON; give bytes as a download."""
 
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -69,6 +72,8 @@ def _own_door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespon
             allowed = response["Allow"]
             response = errors.error_response(405, "METHOD_NOT_ALLOWED", f"This address takes {allowed} only.")
             response["Allow"] = allowed
+        if response.get("Content-Type", "application/json") != "application/json":
+            response.headers.setdefault("Content-Disposition", "attachment")
         return response
 
     return login_not_required(answered)

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from datetime import timedelta
 from functools import wraps
 from typing import Any
 
@@ -13,9 +12,9 @@ from pydantic import BaseModel
 
 from agents.api.auth import caller
 from agents.control import Refused
+from agents.expiry import KEY_KEPT
 from agents.models import IdempotencyKey
 
-KEPT = timedelta(days=1)
 KEY_LENGTH = 200
 
 
@@ -42,7 +41,7 @@ def _take(request: HttpRequest, key: str) -> tuple[IdempotencyKey, bool]:
     if len(key) > KEY_LENGTH:
         raise Refused("INVALID_INPUT", f"Idempotency-Key may have {KEY_LENGTH} characters at most.", 422)
     mine = IdempotencyKey.objects.filter(user=caller(request))
-    mine.filter(created_at__lt=timezone.now() - KEPT).delete()
+    mine.filter(created_at__lt=timezone.now() - KEY_KEPT).delete()
     try:
         with transaction.atomic():
             return IdempotencyKey.objects.create(user=caller(request), key=key, request=_digest(request)), True

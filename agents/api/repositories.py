@@ -11,6 +11,7 @@ from agents import repositories as acting
 from agents.api.auth import admin, caller, operator
 from agents.api.errors import not_found
 from agents.api.paging import Paged, PageQuery, page_of
+from agents.models.task import Target
 from workspaces.models import Repository
 
 router = Router(tags=["repositories"])
@@ -27,7 +28,7 @@ class RepositoryIn(BaseModel):
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
     source: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
     setup: Commands = []
-    setup_hosts: Annotated[list[Command], Field(max_length=50)] = []
+    setup_hosts: Annotated[list[Target], Field(max_length=50, description="host:port that set-up may reach.")] = []
     verify: Commands = []
     credential: str = Field(
         "", max_length=2000, description="For an https source: a token, or user:token. Never shown."

@@ -1,5 +1,6 @@
 """One run: where it stands, its transcript, and a human's words to it."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ from django.urls import reverse
 from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents import control, events
+from agents import control, events, leaving, network
 from agents.api.answers import AS_TEXT
 from agents.api.auth import caller, operator
 from agents.api.errors import not_found
@@ -31,6 +32,55 @@ class Proof(BaseModel):
     commands: list[Any]
 
 
+class ModelTraffic(BaseModel):
+    """What went to who runs the model."""
+
+    provider: str = Field(description="Anthropic or OpenAI; empty where the model has an address of its own.")
+    host: str = Field(description="The host of that address; empty for the maker's own.")
+    model: str
+    requests: int
+    input_tokens: int = Field(description="Tokens that left.")
+    output_tokens: int = Field(description="Tokens that came back.")
+
+
+class TargetTraffic(BaseModel):
+    """The connections of commands, and of set-up, to one host:port."""
+
+    target: str = Field(description="host:port; empty for requests that named none.")
+    opened: int
+    open: int = Field(description="Opened, and not closed as far as is told.")
+    refused: int = Field(description="Not on the list of hosts, or an address of a private network.")
+    failed: int = Field(description="Allowed, and not reached.")
+    sent: int = Field(description="Bytes that left the sandbox, of connections that are closed.")
+    received: int
+    why: str = Field(description="Why one was refused or failed.")
+    last_at: datetime
+    calls: list[str] = Field(description="Ids of the calls that connected, the last ten; empty text: set-up.")
+    call_count: int
+
+
+class PushedBranch(BaseModel):
+    host: str = Field(description="Empty for a repository on the server's own machine.")
+    branch: str
+    commit: str
+    at: datetime
+
+
+class NetworkOut(BaseModel):
+    """What left the house in this run: sums of its `network` events, beside what the model and the source got."""
+
+    model: ModelTraffic | None = Field(description="None where no model was asked.")
+    targets: list[TargetTraffic] = Field(description="The 50 that were used last.")
+    more: int = Field(description="How many targets are not listed; their connections are in the sums.")
+    opened: int
+    refused: int
+    failed: int
+    untold: int = Field(description="Connections past the 200 of a command that are told one by one.")
+    sent: int
+    received: int
+    pushed: PushedBranch | None
+
+
 class RunOut(BaseModel):
     id: int
     url: str
@@ -51,7 +101,9 @@ class RunOut(BaseModel):
     changed_files: int
     additions: int
     deletions: int
-    sandbox: dict[str, Any]
+    sandbox: dict[str, Any] = Field(description="The wall as it was around the last command.")
+    masked: int = Field(description="How often a secret was masked in what the run showed.")
+    network: NetworkOut
     proof: Proof
     model: str
     base: str
@@ -82,7 +134,7 @@ class PieceQuery(BaseModel):
 
 @router.get("/runs/{int:run_id}", response=RunOut)
 def run(request: HttpRequest, run_id: int) -> RunOut:
-    """Give one run. Two queries."""
+    """Give one run. Three queries."""
     return _out(request, find_run(run_id))
 
 
@@ -145,7 +197,7 @@ def retry(request: HttpRequest, run_id: int) -> RunOut:
 
 def find_run(run_id: int) -> Run:
     """Return the run with its task and workspace. Raises Refused with 404. One query."""
-    row = Run.objects.select_related("task", "workspace__repository").filter(pk=run_id).first()
+    row = Run.objects.select_related("task__repository", "workspace__repository").filter(pk=run_id).first()
     if row is None:
         raise not_found(f"run {run_id}")
     return row
@@ -179,6 +231,8 @@ def _out(request: HttpRequest, row: Run) -> RunOut:
         additions=row.additions,
         deletions=row.deletions,
         sandbox=row.sandbox,
+        masked=row.masked,
+        network=_network(row),
         proof=_proof(row),
         model=task.model,
         base=task.base_name,
@@ -190,6 +244,14 @@ def _out(request: HttpRequest, row: Run) -> RunOut:
         updated_at=row.updated_at,
         finished_at=row.finished_at,
     )
+
+
+def _network(row: Run) -> NetworkOut:
+    """Return what left the house. One query, if any event is new."""
+    asked, pushed = leaving.asked(row), leaving.pushed(row)
+    found = asdict(network.traffic(row))
+    beside = {"model": asdict(asked) if asked else None, "pushed": asdict(pushed) if pushed else None}
+    return NetworkOut.model_validate(found | beside)
 
 
 AGENT_AT_WORK = {Status.IMPLEMENTING: "implementer", Status.REVIEWING: "reviewer"}

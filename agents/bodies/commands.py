@@ -3,20 +3,17 @@
 from typing import Any
 
 from agents import told
-from agents.bodies.parts import names_of
+from agents.bodies import walls
 from agents.told import Told
 
 
 def ran(call: Told) -> dict[str, Any]:
-    """Return what the sandbox allowed, and the id of a command in the background."""
-    applied = call.part("applied")
-    hosts = names_of(applied.get("network"))
+    """Return the wall that was around the command, and the id of one in the background."""
     return {
         "is_background": bool(call.data.get("background")),
         "job": call.text("id"),
-        "wall": told.text(applied.get("level")),
-        "hosts": hosts,
-        "is_read_only": told.text(applied.get("mode")) == "read",
+        "wall": walls.wall(call.part("applied")),
+        "is_read_only": told.text(call.part("applied").get("mode")) == "read",
         "signal": call.text("signal"),
         "total_bytes": call.count("total_bytes"),
         "timeout_ms": call.count("timeout_ms"),

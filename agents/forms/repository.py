@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from agents.forms.fields import COMMAND_LENGTH, COMMANDS, HOST_LENGTH, HOSTS, PLAIN, Form, Lines
-from workspaces import sources
+from workspaces import sources, targets
 from workspaces.models import Repository
 
 
@@ -69,7 +69,7 @@ class RepositoryForm(Form):
         item_length=HOST_LENGTH,
         rows=3,
         label="Hosts that set-up may reach",
-        help_text="One host:port a line, as in packages.example.org:443",
+        help_text="One host:port a line, as in packages.example.org:443. Private addresses are always refused",
     )
     verify = Lines(
         most=COMMANDS,
@@ -84,3 +84,15 @@ class RepositoryForm(Form):
         help_text="Empty keeps what is stored",
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
+
+    def clean_setup_hosts(self) -> list[str]:
+        """Return the hosts in the form that requests have; each that can't be one is named."""
+        found, faults = [], []
+        for host in self.cleaned_data["setup_hosts"]:
+            try:
+                found.append(targets.public(host))
+            except targets.BadTarget as bad:
+                faults.append(str(bad))
+        if faults:
+            raise forms.ValidationError(faults)
+        return found

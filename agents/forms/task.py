@@ -102,7 +102,7 @@ class TaskForm(Form):
         item_length=HOST_LENGTH,
         rows=3,
         label="Network",
-        help_text="One host:port a line. Empty: commands have no network",
+        help_text="One host:port a line. Empty: commands have no network. Private addresses are always refused",
     )
     blocklist = Lines(
         most=RULES,

@@ -1,6 +1,6 @@
 """What is kept of tasks, runs and people; the rules of who may move what live on these models."""
 
-from agents.models.access import ApiToken, IdempotencyKey, LoginAttempts, LoginLink, Role, has_role, roles_of
+from agents.models.access import ApiToken, IdempotencyKey, LoginLink, Role, has_role, roles_of
 from agents.models.review import Comment, Review, Verdict
 from agents.models.run import Agent, CallState, Control, Event, Kind, Run, Status, ToolCall
 from agents.models.secret import Secret
@@ -18,7 +18,6 @@ __all__ = [
     "Event",
     "IdempotencyKey",
     "Kind",
-    "LoginAttempts",
     "LoginLink",
     "Policy",
     "Review",

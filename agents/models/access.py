@@ -128,49 +128,6 @@ class LoginLink(models.Model):
         return user
 
 
-class LoginAttempts(models.Model):
-    """How often one account was tried from one address without success; 10 lock the pair for 10 minutes."""
-
-    MOST = 10
-    LOCK = timedelta(minutes=10)
-    ROWS = 10_000
-
-    digest = models.CharField(max_length=64, unique=True)
-    count = models.PositiveIntegerField(default=0)
-    last_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"{self.count} attempts"
-
-    @classmethod
-    def may_try(cls, account: str, address: str) -> bool:
-        """Count one more attempt, and return whether its password may be looked at.
-
-        It is counted before the password is checked, so that many at once are no way around.
-        """
-        now = timezone.now()
-        cls._forget_old(now)
-        row, _ = cls.objects.get_or_create(digest=cls._pair(account, address), defaults={"last_at": now})
-        changed = cls.objects.filter(pk=row.pk, count__lt=cls.MOST).update(count=models.F("count") + 1, last_at=now)
-        return changed == 1
-
-    @classmethod
-    def succeeded(cls, account: str, address: str) -> None:
-        """Forget the attempts of a pair that gave the right password."""
-        cls.objects.filter(digest=cls._pair(account, address)).delete()
-
-    @classmethod
-    def _forget_old(cls, now: datetime) -> None:
-        """Delete what is past its lock, and the oldest rows beyond ROWS."""
-        cls.objects.filter(last_at__lt=now - cls.LOCK).delete()
-        if beyond := list(cls.objects.order_by("-last_at").values_list("pk", flat=True)[cls.ROWS : cls.ROWS + 1000]):
-            cls.objects.filter(pk__in=beyond).delete()
-
-    @staticmethod
-    def _pair(account: str, address: str) -> str:
-        return _digest(f"{account.casefold()}\0{address}")
-
-
 class IdempotencyKey(models.Model):
     """The answer to a POST that named an Idempotency-Key, kept a day so that a repeat gets the same."""
 

@@ -9,8 +9,8 @@ from django.utils.text import slugify
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from agents import blocklist
-from workspaces import globs
+from agents import blocklist, secret_rules
+from workspaces import globs, targets
 from workspaces.models import Repository
 
 SCRIPTED: Final = "scripted"
@@ -44,6 +44,16 @@ def _rule(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def _secret_rule(text: str, info: ValidationInfo) -> str:
+    """Refuse a rule that can't be read, or that would give a secret to any command."""
+    if info.context != STORED:
+        try:
+            secret_rules.check(text)
+        except blocklist.BadRule as error:
+            raise PydanticCustomError("bad_rule", "{reason}", {"reason": str(error)}) from error
+    return text
+
+
 def _glob(text: str, info: ValidationInfo) -> str:
     """Refuse a glob that fits nothing, or that can't be read."""
     if info.context != STORED and (reason := _glob_fault(text)):
@@ -68,7 +78,19 @@ def _glob_fault(text: str) -> str:
     return ""
 
 
+def _target(text: str, info: ValidationInfo) -> str:
+    """Refuse what is no host:port, or one that no command ever reaches; return it in the form that requests have."""
+    if info.context == STORED:
+        return text
+    try:
+        return targets.public(text.strip())
+    except targets.BadTarget as error:
+        raise PydanticCustomError("bad_target", "{reason}", {"reason": str(error)}) from error
+
+
+Target = Annotated[str, AfterValidator(_target)]
 Rule = Annotated[str, AfterValidator(_rule)]
+SecretRule = Annotated[str, AfterValidator(_secret_rule)]
 Glob = Annotated[str, AfterValidator(_glob)]
 
 
@@ -78,7 +100,7 @@ class SecretUse(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$", description="The variable that holds it.")
-    commands: list[Rule] = Field(min_length=1, max_length=20, description="Rules, as in `npm publish *`.")
+    commands: list[SecretRule] = Field(min_length=1, max_length=20, description="Rules, as in `npm publish *`.")
 
 
 class Policy(BaseModel):
@@ -93,7 +115,9 @@ class Policy(BaseModel):
         False,
         description="Whether the tests may be changed: a word to who reviews the task; nothing enforces it.",
     )
-    network: list[str] = Field(default_factory=list, max_length=50)
+    network: list[Target] = Field(
+        default_factory=list, max_length=50, description="host:port that commands may reach; empty: no network."
+    )
     blocklist: list[Rule] = Field(default_factory=list, max_length=200)
     hidden: list[Glob] = Field(
         default_factory=list, max_length=200, description="Globs of paths that no agent may see."

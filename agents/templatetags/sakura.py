@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from agents.models import Status
 from agents.templatetags import prose
 from agents.wording import utc
+from workspaces import odd
 
 register = template.Library()
 
@@ -194,3 +195,9 @@ def markdown(text: str | None) -> SafeString:
 def visible(text: object) -> SafeString:
     """Return the text escaped, with characters that hide or reorder text (bidi, zero width, control) shown as marks."""
     return prose.visible("" if text is None else str(text))
+
+
+@register.filter
+def spelled(text: object) -> str:
+    """Return the text with such characters as ‹U+202E›, for titles, labels and options, which hold no marks."""
+    return odd.spelled("" if text is None else str(text))

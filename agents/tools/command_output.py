@@ -64,7 +64,7 @@ def command_output(ctx: ToolContext, args: CommandOutput) -> Result:
     )
     lines = _lines(args, job, part, search, running=running)
     data = CommandOutputOutput(
-        **standing(job, running=running, size=size),
+        **standing(job, running=running, size=size, text=part.shown.plain),
         offset=part.start,
         next_offset=part.end,
         left_out=part.gap,
@@ -96,7 +96,7 @@ def _lines(args: CommandOutput, job: Job, part: Part, search: Search | None, *, 
         lines.append(f"Found: {search.found}" if search.found else f"No line fits {args.until!r} so far.")
     if args.offset > part.start:
         lines.append(f"Only {part.start} bytes were printed, so there is nothing at offset {args.offset} yet.")
-    hints = "" if running or job.outcome is None else sandbox.hints(part.shown.plain, job.outcome)
+    hints = "" if running or job.outcome is None else sandbox.hints(part.shown.plain, job.outcome, job.limits)
     return [*lines, f"{ending_words(job, running=running)}. Next offset: {part.end}{hints}"]
 
 

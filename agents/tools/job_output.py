@@ -11,7 +11,7 @@ from workspaces.sandbox import Ending
 
 
 class JobOutput(Output):
-    """A background command. `state`: running, exited, timeout, stopped, output_limit, memory_limit or failed."""
+    """A background command. `state`: running, exited, timeout, stopped, failed, or output_, memory_ or disk_limit."""
 
     id: str
     command: str
@@ -19,14 +19,19 @@ class JobOutput(Output):
     exit_code: int | None = None
     ending: str = ""
     signal: str = ""
+    limit: str = Field("", description="The limit that ended it, or that it ran into and failed (sandbox.Limit).")
     duration_ms: int = 0
     total_bytes: int = 0
+    applied: dict[str, Any] = Field({}, description="What the sandbox was, once it ended.")
     offset: int = Field(0, description="Where what is shown of its output begins, in bytes.")
     output: str = Field("", description="What is shown, where that has colours: bounded, with SGR escapes.")
 
 
-def standing(job: Job, *, running: bool, size: int) -> dict[str, Any]:
-    """Return how a command stands, as fields of JobOutput; it ran on, and had printed `size` bytes, when looked at."""
+def standing(job: Job, *, running: bool, size: int, text: str) -> dict[str, Any]:
+    """Return how a command stands, as fields of JobOutput; it ran on, and had printed `size` bytes, when looked at.
+
+    `text` is what is shown of them.
+    """
     outcome = None if running else job.outcome
     return {
         "id": job.id,
@@ -35,8 +40,10 @@ def standing(job: Job, *, running: bool, size: int) -> dict[str, Any]:
         "exit_code": outcome.exit_code if outcome else None,
         "ending": outcome.ending if outcome else "",
         "signal": outcome.signal if outcome else "",
+        "limit": sandbox.met(outcome, job.limits, text) if outcome else "",
         "duration_ms": job.duration_ms,
         "total_bytes": size,
+        "applied": outcome.applied if outcome else {},
     }
 
 

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field
 
 from agents.tools.base import Effect, Fact, Input, Output, Result, Rules, ToolContext, ToolError, tool
 from workspaces import outputs, sandbox
-from workspaces.sandbox import Ending, Outcome, Tree
+from workspaces.sandbox import Ending, Limit, Outcome, Tree
 from workspaces.sandbox.printed import Shown, show
 from workspaces.shell import is_read_only, seconds_waited
 
@@ -51,6 +51,7 @@ class RunCommandOutput(Output):
     exit_code: int | None = None
     ending: str = ""
     signal: str = ""
+    limit: str = Field("", description="The limit that ended it, or that it ran into and failed (sandbox.Limit).")
     duration_ms: int = 0
     timeout_ms: int = 0
     total_bytes: int = 0
@@ -178,12 +179,13 @@ class _Live:
 def _result(args: RunCommand, outcome: Outcome, limits: sandbox.Limits, shown: Shown) -> Result:
     code, said = _verdict(outcome, limits)
     head = f"<tool_use_error>{code}: {said}</tool_use_error>\n" if code else ""
-    tail = ("" if code else f"\n{said}") + sandbox.hints(shown.plain, outcome)
+    tail = ("" if code else f"\n{said}") + sandbox.hints(shown.plain, outcome, limits)
     data = RunCommandOutput(
         command=args.command,
         exit_code=outcome.exit_code,
         ending=outcome.ending,
         signal=outcome.signal,
+        limit=sandbox.met(outcome, limits, shown.plain),
         duration_ms=outcome.duration_ms,
         timeout_ms=round(limits.timeout_s * 1000),
         total_bytes=outcome.total_bytes,
@@ -208,6 +210,9 @@ def _verdict(outcome: Outcome, limits: sandbox.Limits) -> tuple[str, str]:
             return "TIMEOUT", f"the command was ended after {limit} ms with all it started. What it printed until then:"
         case Ending.CANCELLED:
             return "CANCELLED", "the command was ended since the run was stopped. What it printed until then:"
+        case Ending.DISK_LIMIT:
+            how = "was ended with all it started" if outcome.total_bytes or outcome.duration_ms else "was not started"
+            return "DISK_FULL", f"the command {how}: {sandbox.disk_is_full(outcome, limits)}. What it printed:"
         case _:
             return "", sandbox.how_it_ended(outcome, limits)
 
@@ -231,6 +236,9 @@ def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> 
         raise job.fault
     if job.outcome is not None and job.outcome.ending is Ending.UNAVAILABLE:
         raise _unavailable(args.command, job.outcome)
+    if job.outcome is not None and job.outcome.ending is Ending.DISK_LIMIT:
+        code, said = _verdict(job.outcome, limits)
+        raise ToolError(code, said.removesuffix(" What it printed:"), {"command": args.command, "limit": Limit.DISK})
     if job.process is not None:
         ctx.journal.started(*job.process)
     timeout_ms = round(limits.timeout_s * 1000)
@@ -240,6 +248,7 @@ def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> 
         id=job.id,
         state="running" if job.is_running else "ended",
         timeout_ms=timeout_ms,
+        applied=job.applied,
         fact=Fact("run_command", args.command, freshness="snapshot", refresh=f"command_output {job.id}"),
     )
     return Result(

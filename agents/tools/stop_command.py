@@ -35,7 +35,7 @@ def stop_command(ctx: ToolContext, args: StopCommand) -> Result:
         ctx.jobs.stop([job])
     part = show_part(job.spool, max(0, job.size - LAST_CHARS), job.size, LAST_CHARS, str, more_comes=False)
     data = StopCommandOutput(
-        **standing(job, running=job.is_running, size=job.size),
+        **standing(job, running=job.is_running, size=job.size, text=part.shown.plain),
         already_ended=already_ended,
         offset=part.start,
         output=part.shown.coloured,

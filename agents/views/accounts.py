@@ -1,5 +1,8 @@
 """Log in with a password or a one-time link, and log out."""
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.contrib.auth import authenticate
 from django.contrib.auth import login as begin_session
 from django.contrib.auth import logout as end_session
@@ -7,16 +10,18 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents import throttle
 from agents.forms.people import LoginForm
-from agents.models import LoginAttempts, LoginLink
+from agents.models import LoginLink
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-LOCKED = "Too many attempts for this name from your address. Wait 10 minutes, or log in by a link."
 WRONG = "No active account has this name and password."
 
 
@@ -30,25 +35,24 @@ def login(request: HttpRequest) -> HttpResponse:
         return _go_on(request)
     form = LoginForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        user = _check(request, form)
-        if user is not None:
-            begin_session(request, user)
+        data = form.cleaned_data
+        user = authenticate(request, username=data["username"], password=data["password"])
+        if isinstance(user, User):
+            _let_in(request, user)
             return _go_on(request)
+        form.add_error(None, WRONG)
     return render(request, "agents/login.html", {"form": form, "next": _wanted(request)})
 
 
-def _check(request: HttpRequest, form: LoginForm) -> User | None:
-    """Return the user whose password it is; else put the reason on the form."""
-    name, address = form.cleaned_data["username"], request.META.get("REMOTE_ADDR") or ""
-    if not LoginAttempts.may_try(name, address):
-        form.add_error(None, LOCKED)
-        return None
-    user = authenticate(request, username=name, password=form.cleaned_data["password"])
-    if not isinstance(user, User):
-        form.add_error(None, WRONG)
-        return None
-    LoginAttempts.succeeded(name, address)
-    return user
+def locked(request: HttpRequest, answer: HttpResponse | None, credentials: object) -> HttpResponse:
+    """Say that the account is locked for this address and when it opens again; django-axes asks for this page."""
+    opens = throttle.opens_again(request) or timezone.now()
+    left = max(timedelta(seconds=1), opens - timezone.now())
+    context = {"opens": opens, "minutes": -(-left // timedelta(minutes=1))}
+    response = render(request, "agents/login.html", context, status=429)
+    response["Retry-After"] = str(-(-left // timedelta(seconds=1)))
+    add_never_cache_headers(response)
+    return response
 
 
 @login_not_required
@@ -59,10 +63,19 @@ def login_link(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST":
         user = LoginLink.use(secret)
         if user is not None:
-            begin_session(request, user, backend=BACKEND)
+            _let_in(request, user)
             return redirect("board")
     person = LoginLink.peek(secret)
-    return render(request, "agents/login_link.html", {"person": person}, status=200 if person else 404)
+    response = render(request, "agents/login_link.html", {"person": person}, status=200 if person else 404)
+    # No page is told the link; "no-referrer" would take the Origin from the form, too, which CSRF protection reads.
+    response["Referrer-Policy"] = "strict-origin"
+    return response
+
+
+def _let_in(request: HttpRequest, user: User) -> None:
+    """Begin a session that ends at a fixed time, however often it is used."""
+    begin_session(request, user, backend=BACKEND)
+    request.session.set_expiry(timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE))
 
 
 @login_not_required

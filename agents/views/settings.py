@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from agents import expiry
 from agents.access import requires
 from agents.forms.people import PasswordForm, TokenForm, UserForm
 from agents.models import ApiToken, LoginLink, Role, has_role, roles_of
@@ -38,8 +39,10 @@ def settings(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
     """Render the page; `more` brings a form with errors, or a secret that is shown this once."""
     user = asked.user(request)
+    report = sandbox.probe(fresh=request.GET.get("probe") == "fresh" and has_role(user, Role.OPERATOR))
     context: dict[str, Any] = {
-        "report": sandbox.probe(fresh=request.GET.get("probe") == "fresh" and has_role(user, Role.OPERATOR)),
+        "report": report,
+        "bounds": sandbox.bounds(report),
         "models": [{"info": info, "availability": models.availability(info)} for info in models.all_models()],
         "tokens": list(ApiToken.objects.filter(user=user).order_by("-pk")[:TOKENS]),
         "now": timezone.now(),
@@ -99,7 +102,7 @@ def token_delete(request: HttpRequest, pk: int) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_POST
 def password_set(request: HttpRequest) -> HttpResponse:
-    """Set one's own password; other sessions of the account end."""
+    """Set one's own password; other sessions of the account end, and links that nobody used yet."""
     user = asked.user(request)
     form = PasswordForm(request.POST, user=user, auto_id="password_%s")
     if not form.is_valid():
@@ -107,6 +110,7 @@ def password_set(request: HttpRequest) -> HttpResponse:
     user.set_password(form.cleaned_data["password"])
     user.save(update_fields=["password"])
     update_session_auth_hash(request, user)
+    LoginLink.objects.filter(user=user).delete()
     messages.success(request, "The new password is set. Your other sessions have ended.")
     return redirect(f"{reverse('settings')}#account")
 
@@ -171,7 +175,9 @@ def _set_active(request: HttpRequest, person: User, active: bool) -> HttpRespons
         return redirect(f"{reverse('settings')}#people")
     person.is_active = active
     person.save(update_fields=["is_active"])
-    words = "may log in again" if active else "is shut out: sessions, tokens and links open nothing any more"
+    if not active:
+        expiry.shut_out(person)
+    words = "may log in again" if active else "is shut out: their sessions, tokens and login links are gone"
     messages.success(request, f"{person.username} {words}.")
     return redirect(f"{reverse('settings')}#people")
 

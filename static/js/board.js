@@ -1,7 +1,7 @@
 // @ts-check
 // The live board: rows arrive by the socket and take the place of the old ones; without a socket the page is fetched every 5 s.
 
-import { clock, elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
+import { clock, elementOf, pageOf, refreshTimes, replaceElement, showLine } from "./page.js";
 
 const POLL_MS = 5000;
 const RETRY_MS = [500, 1000, 2000, 5000, 10000];
@@ -84,7 +84,7 @@ function setTitle(needs) {
 async function catchUp() {
   const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
   if (!answer.ok || answer.redirected) throw new Error(`the board answered ${answer.status}`);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = pageOf(await answer.text());
   document.title = page.title;
   page.querySelectorAll(".group").forEach(takeGroup);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // Comfort of the new-task form: preview, branches of the chosen repository, Ctrl Enter.
 
-import { asksToSend, post } from "./page.js";
+import { asksToSend, fill, pageOf, post } from "./page.js";
 
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("[data-task-form]"));
 
@@ -27,7 +27,7 @@ async function showPreview(shown) {
   try {
     const answer = await post(form.dataset.preview ?? "", { text: prompt.value });
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    preview.innerHTML = await answer.text();
+    fill(preview, await answer.text());
   } catch (error) {
     preview.textContent = `No preview: ${error instanceof Error ? error.message : error}. The text itself is kept under “Write”.`;
   }
@@ -50,7 +50,7 @@ async function showRepository(id) {
   asking = new AbortController();
   const answer = await fetch(`${window.location.pathname}?repository=${encodeURIComponent(id)}`, { signal: asking.signal });
   if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = pageOf(await answer.text());
   document.querySelectorAll("[data-per-repository]").forEach((old) => {
     const fresh = page.getElementById(old.id);
     if (fresh) old.replaceWith(fresh);

@@ -37,6 +37,17 @@ export function showLine(line, words) {
   if (inner && inner.textContent !== text) inner.textContent = text;
 }
 
+// --- HTML that the server rendered: only here does text become elements, and the page's policy lets nobody else do it ---
+
+/** @type {{ createPolicy: (name: string, rules: object) => { createHTML: (html: string) => string } } | undefined} */
+const trustedTypes = Reflect.get(window, "trustedTypes");
+const policy = trustedTypes?.createPolicy("sakura", { createHTML: (/** @type {string} */ html) => html });
+
+/** @param {string} html @returns {string} */
+function trusted(html) {
+  return policy ? policy.createHTML(html) : html;
+}
+
 /**
  * Parse server-rendered HTML of one element, such as a row.
  * @param {string} html
@@ -44,8 +55,26 @@ export function showLine(line, words) {
  */
 export function elementOf(html) {
   const holder = document.createElement("template");
-  holder.innerHTML = html.trim();
+  holder.innerHTML = trusted(html.trim());
   return holder.content.firstElementChild;
+}
+
+/**
+ * Parse a page that the server rendered.
+ * @param {string} html
+ * @returns {Document}
+ */
+export function pageOf(html) {
+  return new DOMParser().parseFromString(trusted(html), "text/html");
+}
+
+/**
+ * Fill an element with HTML that the server rendered for it.
+ * @param {Element} element
+ * @param {string} html
+ */
+export function fill(element, html) {
+  element.innerHTML = trusted(html);
 }
 
 /**

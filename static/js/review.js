@@ -1,7 +1,7 @@
 // @ts-check
 // Comfort of the review and workspace pages: comments at a line, previews in place, files seen, keys. All work without it.
 
-import { addKeys, asksToSend, csrfToken, elementOf, recall, refreshTimes, remember } from "./page.js";
+import { addKeys, asksToSend, csrfToken, elementOf, pageOf, recall, refreshTimes, remember } from "./page.js";
 
 const run = document.body.dataset.review ?? "";
 const commentUrl = document.body.dataset.comments ?? "";
@@ -157,7 +157,7 @@ async function fetched(url) {
 /** @param {HTMLAnchorElement} link */
 async function previewRevert(link) {
   const html = await fetched(link.href);
-  const preview = new DOMParser().parseFromString(html, "text/html").getElementById("preview");
+  const preview = pageOf(html).getElementById("preview");
   if (!preview) {
     location.href = link.href;
     return;
@@ -279,7 +279,7 @@ async function posted(body) {
     const answer = await fetch(commentUrl, { method: "POST", body, headers });
     const text = await answer.text();
     if (answer.status === 201) return { html: text, sentence: "" };
-    const said = new DOMParser().parseFromString(text, "text/html").querySelector("[role=alert] p")?.textContent;
+    const said = pageOf(text).querySelector("[role=alert] p")?.textContent;
     return { html: "", sentence: said ?? `The server answered ${answer.status}. Your text is still here; try again.` };
   } catch {
     return { html: "", sentence: "The server can't be reached. Your text is still here; try again." };

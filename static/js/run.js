@@ -2,7 +2,7 @@
 // The live page of a run: puts patches in place, follows the tail, loads older events and long bodies, sends what people ask.
 
 import { explain, Line } from "./live.js";
-import { addKeys, asksToSend, clock, csrfToken, elementOf, refreshTimes, replaceElement, showLine } from "./page.js";
+import { addKeys, asksToSend, clock, csrfToken, elementOf, fill, refreshTimes, replaceElement, showLine } from "./page.js";
 
 const KEEP = 300;
 const KEEP_WHILE_READING = 1000;
@@ -12,7 +12,10 @@ const WRITING_CHARS = 4000;
 const TERMINAL_CHARS = 256 * 1024;
 const STATUS_EVERY_MS = 5000;
 // eslint-disable-next-line no-control-regex -- terminal escapes are control characters
-const ESCAPES = /\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
+const ESCAPES = /\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?|[\x08\r]/g;
+// What the server marks as odd wherever it stands (workspaces/odd.py), so that passing text hides nothing either.
+// eslint-disable-next-line no-control-regex -- as above
+const ODD = /[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 /** @typedef {{ seq: number, op: "append" | "replace", target: string, html: string }} Patch */
 /** @typedef {import("./live.js").State} State */
@@ -143,10 +146,15 @@ function appendPiece(terminal, piece) {
 
 /** @param {{ target?: string, text: string }} message */
 function applyDelta({ target, text }) {
-  const plain = text.replace(ESCAPES, "");
+  const plain = text.replace(ESCAPES, "").replace(ODD, code);
   if (!target) return appendWriting(plain);
   const terminal = document.getElementById(target);
   if (terminal) appendPassing(terminal, plain);
+}
+
+/** @param {string} character @returns {string} the text of its mark, as in U+202E */
+function code(character) {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 /**
@@ -326,7 +334,7 @@ async function loadBody(details) {
     const answer = await fetch(url);
     if (answer.redirected) throw new Error("you are logged out");
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    body.innerHTML = await answer.text();
+    fill(body, await answer.text());
     body.removeAttribute("data-body");
     decorate(body);
   } catch (error) {
@@ -334,9 +342,18 @@ async function loadBody(details) {
   }
 }
 
+/** @param {string} part of an address @returns {string} what it stands for, "" for a slip such as %zz */
+function named(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 /** Load older events until the one that the address names is there, within reason. */
 async function findTarget() {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = named(location.hash.slice(1));
   if (!id) return;
   for (let round = 0; round < 10 && !document.getElementById(id) && olderLink(); round += 1) await loadOlder();
   const target = document.getElementById(id);

@@ -12,7 +12,9 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.db import OperationalError
 from django.test import Client
+from django.utils import timezone
 
 from agents import consumers, hub
 from agents.models import ApiToken, Kind, Role, Run
@@ -37,6 +39,10 @@ def person(name: str, *roles: Role) -> User:
 def cookie_of(user: User) -> tuple[bytes, bytes]:
     client = Client()
     client.force_login(user)
+    return cookie_of_client(client)
+
+
+def cookie_of_client(client: Client) -> tuple[bytes, bytes]:
     return (b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode())
 
 
@@ -158,6 +164,82 @@ async def test_rights_are_checked_again(
     opened = await socket(f"/ws/runs/{run.pk}/", await sync_to_async(token_of)(viewer))
     await User.objects.filter(pk=viewer.pk).aupdate(is_active=False)
     assert await close_code(opened) == 4401
+
+
+async def test_logging_out_ends_the_sockets_of_the_session(
+    run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    mine, other = Client(), Client()
+    opened = []
+    for client in (mine, other):
+        await sync_to_async(client.force_login)(viewer)
+        opened.append(await socket(f"/ws/runs/{run.pk}/", ORIGIN, cookie_of_client(client)))
+    await sync_to_async(mine.post)("/logout/")
+    assert await close_code(opened[0]) == 4401
+    await hear(opened[1], "panel")
+
+
+async def test_a_new_password_ends_the_sockets_of_other_sessions(
+    run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    opened = await socket(f"/ws/runs/{run.pk}/", ORIGIN, await sync_to_async(cookie_of)(viewer))
+    mine = Client()
+    await sync_to_async(mine.force_login)(viewer)
+    await sync_to_async(mine.post)("/settings/password/", {"password": "a-new-and-long-password"})
+    assert await close_code(opened) == 4401
+
+
+@pytest.mark.parametrize("end", ["expires", "deleted", "role taken"])
+async def test_a_token_at_its_end_ends_its_socket(
+    run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    opened = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
+    match end:
+        case "expires":
+            await ApiToken.objects.aupdate(expires_at=timezone.now())
+        case "deleted":
+            await ApiToken.objects.all().adelete()
+        case _:
+            await sync_to_async(viewer.groups.clear)()
+    assert await close_code(opened) == (4403 if end == "role taken" else 4401)
+
+
+async def test_a_socket_whose_rights_can_not_be_checked_is_closed(
+    run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+
+    def away(scope: dict[str, Any]) -> int:
+        raise OperationalError("the connection is gone")
+
+    again = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
+    monkeypatch.setattr(consumers, "check_rights", away)
+    assert await close_code(again) == 1011
+    await opened.disconnect()
+
+
+async def test_a_person_has_a_bounded_number_of_sockets(
+    run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "SOCKETS_PER_PERSON", 2)
+    token = await sync_to_async(token_of)(viewer)
+    first = [await socket("/ws/board/", token), await socket(f"/ws/runs/{run.pk}/", token)]
+    assert await close_code(await socket("/ws/board/", token)) == 4429
+    somebody = await sync_to_async(person)("someone else", Role.VIEWER)
+    await hear(await socket(f"/ws/runs/{run.pk}/", await sync_to_async(token_of)(somebody)), "panel")
+    await first[0].disconnect()
+    await hear(await socket(f"/ws/runs/{run.pk}/", token), "panel")
+
+
+async def test_a_token_in_the_query_opens_nothing(run: Run, viewer: User, socket: Socket) -> None:
+    _, secret = await sync_to_async(ApiToken.make)(viewer, "test")
+    for name in ("token", "access_token", "authorization"):
+        opened = await socket(f"/ws/runs/{run.pk}/?{name}={secret}", ORIGIN)
+        assert await close_code(opened) == 4401
 
 
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "after=", "after=99999999999", "after=²", "format=xml"])

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from agents import doorbell, hub
+from agents import doorbell, hub, panels
 from agents.hub import Batch, Feed, Format, Panel, Passing, RunHub, Sign
 from agents.models import Kind, Run
 from tests.agents.transcripts import Writer, make_run, write_transcript
@@ -166,8 +166,8 @@ async def test_passing_text_goes_through_with_the_place_it_belongs_to(run: Run) 
 async def test_panels_come_when_something_changed(run: Run) -> None:
     feed = Feed()
     watched = await hub.join(RunHub(run.pk), feed)
-    names = {json.loads((await until(feed, lambda frame: isinstance(frame, Panel))).text)["name"] for _ in range(7)}
-    assert names == {"head", "actions", "strip", "waiting", "changes", "budgets", "usage"}
+    frames = [await until(feed, lambda frame: isinstance(frame, Panel)) for _ in panels.NAMES]
+    assert {json.loads(frame.text)["name"] for frame in frames} == set(panels.NAMES)
     await Run.objects.filter(pk=run.pk).aupdate(step=7)
     await sync_to_async(note)(run)
     frame = await until(feed, lambda frame: isinstance(frame, Panel))

@@ -1,7 +1,8 @@
 """Parses bytes that may be hostile in a process of its own, which is given nothing but them and little of everything.
 
-The module that parses is named, and imported there only. It gets the open file as standard input, no path, and has a
-function `parse(file, args)` that returns what JSON can hold.
+The module that parses is named, and imported there only. It has a function `load()`, which imports what it will need,
+and after which the process can open nothing any more; and `parse(file, args)`, which gets the file open as standard
+input, no path, and returns what JSON can hold.
 """
 
 import contextlib
@@ -16,14 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from workspaces.apart import calls
+from workspaces.sandbox.identity import is_root
+from workspaces.sandbox.seccomp import UnknownMachine
+
 MEMORY_BYTES = 1536 << 20
 ANSWER_BYTES = 24 << 20
 CPU_SECONDS = 20
 SECONDS = 40
 TICK_S = 0.25
 """How often it is asked whether to stop."""
-_ROOT = Path(__file__).resolve().parents[2]
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from workspaces.apart import child; child.main(*sys.argv[2:])"
+NOBODY = 65534
+"""The user that it becomes where the server is root: the kernel's own overflow uid, which owns nothing."""
+FOLDERS = (Path(__file__).resolve().parent,)
+"""Where it finds its own modules."""
+_BOOT = "import sys; sys.path[:0] = sys.argv[1].split(':'); import child; child.main(*sys.argv[2:])"
 
 
 class Failed(Exception):
@@ -56,8 +64,7 @@ def parse(
     """
     caps = caps or Caps()
     os.lseek(file.fileno(), 0, os.SEEK_SET)
-    limits = f"{caps.memory_bytes},{caps.cpu_seconds},{ANSWER_BYTES}"
-    command = [sys.executable, "-I", "-B", "-c", _BOOT, str(_ROOT), module, limits, json.dumps(args)]
+    command = [sys.executable, "-I", "-B", "-c", _BOOT, *_told(caps, module), json.dumps(args)]
     with tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(
             command, stdin=file.fileno(), stdout=answer, stderr=subprocess.DEVNULL, cwd="/", env={"LANG": "C.UTF-8"}
@@ -65,6 +72,17 @@ def parse(
         _wait(process, caps.seconds, stop)
         answer.seek(0)
         return _answer(answer.read(ANSWER_BYTES), process.returncode)
+
+
+def _told(caps: Caps, module: str) -> list[str]:
+    """Return what the process is told of itself; there is none where its system calls can't be filtered."""
+    try:
+        program = calls.program()
+    except UnknownMachine as error:
+        raise Failed(f"it would not be parsed safely on this server: {error}") from None
+    limits = f"{caps.memory_bytes},{caps.cpu_seconds},{ANSWER_BYTES}"
+    uid = str(NOBODY) if is_root() else ""
+    return [":".join(map(str, FOLDERS)), module, limits, uid, program.hex()]
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: int, stop: Callable[[], bool]) -> None:

@@ -1,17 +1,35 @@
 """Takes the text of some pages out of a PDF; runs in a process of its own."""
 
+import codecs
+import hashlib
+import importlib
+import pkgutil
 import struct
 import zlib
 from typing import Any, BinaryIO
 
+import pypdf
 from pypdf import PageObject, PasswordType, PdfReader
 from pypdf.errors import DependencyError, PyPdfError
+
+_CODECS = ("charmap", "cp932", "cp950", "gb18030", "gb2312", "gbk", "latin-1", "utf-16", "utf-16-be", "utf-16-le")
+"""What texts in a PDF are written in, besides what Python always has."""
 
 _BROKEN = (
     *(PyPdfError, ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError),
     *(RecursionError, TypeError, ValueError, struct.error, zlib.error),
 )
 """What pypdf raises for a file that is not as the standard says."""
+
+
+def load() -> None:
+    """Import what pypdf itself imports only when it meets the need."""
+    for package in (pypdf, pypdf.generic):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(found.name)
+    for name in _CODECS:
+        codecs.lookup(name)
+    hashlib.md5(b"", usedforsecurity=False)  # OpenSSL reads its configuration
 
 
 def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:

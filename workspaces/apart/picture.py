@@ -1,17 +1,44 @@
 """Looks at a picture and makes it small enough for a model, and tiny for a page; runs in a process of its own."""
 
 import base64
+import copy
 import io
 import warnings
 from typing import Any, BinaryIO
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import (
+    GifImagePlugin,
+    Image,
+    ImageCms,
+    ImageColor,
+    ImageFilter,
+    ImageOps,
+    ImagePalette,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    UnidentifiedImageError,
+    WebPImagePlugin,
+)
 
 MAX_PIXELS = 64_000_000
 THUMBNAIL_CHARS = 30_000
 _PLAIN_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError)
 """What pillow raises for a file that is not what it says."""
+
+
+LATE = (
+    *(GifImagePlugin, JpegImagePlugin, MpoImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin),
+    *(ImageCms, ImageColor, ImageFilter, ImagePalette, copy),
+)
+"""What pillow itself imports only when it meets the need; a camera's notes are written as TIFF."""
+
+
+def load() -> None:
+    """Import what pillow imports at its first picture."""
+    Image.preinit()
 
 
 def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:

@@ -2,26 +2,33 @@
 
 from workspaces.sandbox.covering import hiding
 from workspaces.sandbox.identity import own, worker_uid
+from workspaces.sandbox.leftovers import end_leftover, sweep
+from workspaces.sandbox.limits import Limit, met
 from workspaces.sandbox.place import Connection, Ending, Limits, Outcome, Place, Tree, Way
 from workspaces.sandbox.probe import Report, probe
-from workspaces.sandbox.run import end_leftover, run_command
-from workspaces.sandbox.wording import hints, how_it_ended
+from workspaces.sandbox.run import run_command
+from workspaces.sandbox.wording import bounds, disk_is_full, hints, how_it_ended
 
 __all__ = [
     "Connection",
     "Ending",
+    "Limit",
     "Limits",
     "Outcome",
     "Place",
     "Report",
     "Tree",
     "Way",
+    "bounds",
+    "disk_is_full",
     "end_leftover",
     "hiding",
     "hints",
     "how_it_ended",
+    "met",
     "own",
     "probe",
     "run_command",
+    "sweep",
     "worker_uid",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from workspaces.sandbox import environment, layers, seccomp
+from workspaces.sandbox.cgroup import Group, Groups
 from workspaces.sandbox.identity import barrier, is_root, own_folder
 from workspaces.sandbox.launch import Launch
 from workspaces.sandbox.place import Limits, Place
@@ -19,6 +20,8 @@ SOCKET = "/sakura/proxy.sock"
 FORWARDER = "/sakura/forwarder.py"
 PRLIMIT = "/usr/bin/prlimit"
 BASH = "/bin/bash"
+MARK = "SAKURA_COMMAND"
+"""The variable by which the processes of a command are found; in the sandbox only bubblewrap itself has it."""
 
 NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -29,6 +32,7 @@ EMPTY_FOLDERS = (
     *("--perms", "0755", "--dir", "/run", "--perms", "0755", "--dir", "/var"),
     *("--symlink", environment.TMP, "/var/tmp"),  # noqa: S108  the sandbox's own
 )
+FIRST_PROCESS = ("--perms", "0555", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1")
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 TAKEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc", "/dev", environment.TREE, environment.HOME, "/sakura"))
 """Where the tree's real path can't be shown, since something else is mounted there."""
@@ -36,12 +40,23 @@ TAKEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc", "/dev", environme
 
 @dataclass(frozen=True)
 class Wall:
-    """What the probe found to work: the program, the made-up /etc, whether overlays are given, a Python inside."""
+    """What the probe found to work: the program, the made-up /etc, whether overlays are given, a Python inside, and
+    the folder for cgroups, if there is one.
+    """
 
     bwrap: str
     etc: Path
     overlay: bool = True
     python: str = ""
+    groups: Groups | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """By what a command is found again: the word that bubblewrap starts with, and its cgroup."""
+
+    token: str = ""
+    group: Group | None = None
 
 
 @dataclass(frozen=True)
@@ -53,9 +68,16 @@ class Door:
 
 
 def confined(
-    wall: Wall, command: str, place: Place, limits: Limits, held: ExitStack, door: Door | None = None
+    wall: Wall,
+    command: str,
+    place: Place,
+    limits: Limits,
+    held: ExitStack,
+    door: Door | None = None,
+    mark: Mark | None = None,
 ) -> Launch:
     """Return how to start `command` under bash in the sandbox; what must be closed afterwards is put into `held`."""
+    mark = mark or Mark()
     notes: list[str] = []
     reading, writing = os.pipe()
     held.callback(os.close, reading)
@@ -70,19 +92,21 @@ def confined(
     line += ["--ro-bind", str(place.objects), OBJECTS] if place.objects else []
     line += _door(door, descriptors) if door else []
     start = real_path[-1] if place.starts_at_real_path and real_path else environment.TREE
-    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
+    line += ["--unsetenv", MARK, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
     line += ["--seccomp", str(descriptors.file(seccomp.program())), "--json-status-fd", str(status)]
     args = descriptors.file(b"\0".join(os.fsencode(word) for word in line))
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
     return Launch(
         argv=[wall.bwrap, "--args", str(args), "--", *_limited(limits), *forwarder, BASH, "-c", command],
-        env=environment.clean(_programs(place), proxied=door is not None) | dict(place.secrets),
+        env=environment.clean(_programs(place), proxied=door is not None) | dict(place.secrets) | {MARK: mark.token},
         cwd=Path("/"),
         uid=place.uid,
         fds=tuple(descriptors.all),
         release=descriptors.close,
         status=reading,
-        applied=_applied(wall, place, limits, door, notes),
+        group=mark.group,
+        disks=(place.tree,),
+        applied=_applied(wall, place, limits, door, mark.group) | {"notes": notes},
     )
 
 
@@ -92,7 +116,8 @@ def _programs(place: Place) -> list[str]:
     return made + [name for name in environment.PROGRAMS if name not in made and (place.tree / name).is_dir()]
 
 
-def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, notes: list[str]) -> dict[str, object]:
+def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, group: Group | None) -> dict[str, object]:
+    controllers = list(group.controllers) if group else []
     return {
         "level": "full",
         "bwrap": wall.bwrap,
@@ -100,8 +125,10 @@ def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, notes:
         "network": list(door.hosts) if door else [],
         "limits": asdict(limits),
         "mode": str(place.mode),
+        "overlay": wall.overlay,
+        "memory": "cgroup" if "memory" in controllers else "watchdog",
+        "cgroup": controllers,
         "secrets": [name for name, _ in place.secrets],
-        "notes": notes,
     }
 
 
@@ -163,8 +190,11 @@ def toolchain_fault(path: Path, uid: int | None) -> str:
 
 
 def _kernel(limits: Limits) -> list[str]:
-    """Return the kernel's own file systems; /dev of bubblewrap is an unlimited tmpfs, hence the remount at the end."""
-    line = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    """Return the kernel's own file systems; /dev of bubblewrap is an unlimited tmpfs, hence the remount at the end.
+
+    The first process is covered: by its `mem` a command could have it outlive a server that is killed.
+    """
+    line = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", *FIRST_PROCESS, "--dev", "/dev"]
     for path, size in (("/dev/shm", limits.shm_bytes), (environment.TMP, limits.tmp_bytes)):  # noqa: S108
         line += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
     return [*line, *EMPTY_FOLDERS]
@@ -238,7 +268,7 @@ def _at_most(kind: int, value: int) -> int:
 def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launch:
     """Return how to start `command` without any sandbox, as the operator asked for by SAKURA_SANDBOX=off."""
     tree, home = str(place.tree), str(place.home)
-    env = environment.clean([], home=home, tree=tree) | {"SAKURA_COMMAND": marker} | dict(place.secrets)
+    env = environment.clean([], home=home, tree=tree) | dict(place.secrets) | {MARK: marker}
     uid = place.uid if is_root() else None
     return Launch(
         argv=[BASH, "-c", command],
@@ -246,6 +276,7 @@ def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launc
         cwd=place.tree,
         uid=uid,
         marker=marker,
+        disks=(place.tree,),
         applied={
             "level": "off",
             "bwrap": "",
@@ -253,6 +284,9 @@ def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launc
             "network": ["everything"],
             "limits": {"timeout_s": limits.timeout_s, "output_bytes": limits.output_bytes},
             "mode": "write",
+            "overlay": False,
+            "memory": "",
+            "cgroup": [],
             "secrets": [name for name, _ in place.secrets],
             "notes": ["there is no sandbox: SAKURA_SANDBOX=off"],
         },

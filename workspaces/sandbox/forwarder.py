@@ -56,8 +56,12 @@ def pump(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(PIECE):
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
+    except OSError:  # one side went away: the other need not wait for it
+        for side in (source, target):
+            try:
+                side.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workspaces.sandbox.cgroup import Group
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -21,4 +23,8 @@ class Launch:
     """Close the descriptors here, once the process has them."""
     marker: str = ""
     """A word in the environment by which the processes of a command without a sandbox are found."""
+    group: Group | None = None
+    """The kernel's group that it starts in, where the operator delegated a folder for such."""
+    disks: tuple[Path, ...] = ()
+    """Folders whose free space is watched."""
     applied: dict[str, Any] = field(default_factory=dict)

@@ -5,21 +5,35 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
+MIB = 1024**2
+
+
+def _set(name: str, unit: int = 1) -> int:
+    """Return a default that the operator sets, as SAKURA_<name>."""
+    return field(default_factory=lambda: int(getattr(settings, f"SAKURA_{name}")) * unit)
+
 
 @dataclass(frozen=True)
 class Limits:
     """What one command may use. Times in seconds of wall clock, sizes in bytes."""
 
     timeout_s: float = 120
-    processes: int = 256
-    cpu_s: int = 600
-    memory_bytes: int = 4 * 1024**3
-    file_bytes: int = 1024**3
-    open_files: int = 1024
-    output_bytes: int = 100 * 1024**2
-    tmp_bytes: int = 512 * 1024**2
-    shm_bytes: int = 64 * 1024**2
-    disk_floor_bytes: int = 200 * 1024**2
+    processes: int = _set("SANDBOX_PROCESSES")
+    """Processes and threads at once."""
+    cpu_s: int = _set("SANDBOX_CPU_S")
+    """Processor time of one process."""
+    memory_bytes: int = _set("SANDBOX_MEMORY_MB", MIB)
+    """Data of one process, and what all of them hold together."""
+    file_bytes: int = _set("SANDBOX_FILE_MB", MIB)
+    open_files: int = _set("SANDBOX_OPEN_FILES")
+    output_bytes: int = 100 * MIB
+    tmp_bytes: int = _set("SANDBOX_TMP_MB", MIB)
+    shm_bytes: int = _set("SANDBOX_SHM_MB", MIB)
+    cpus: int = _set("SANDBOX_CPUS")
+    """Processors at once, where a cgroup counts them; 0: as many as there are."""
+    disk_floor_bytes: int = _set("DISK_FLOOR_MB", MIB)
     """So much must stay free where the tree lies; below it, a command is ended."""
 
 
@@ -54,6 +68,8 @@ class Place:
     """The command starts at the tree's path on the host, where that can be shown, so that `pwd` tells it."""
     secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables with secret values for this one command; the values are masked in all it prints."""
+    masked: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Further secrets, which the command does not get: it may print them all the same, out of a file."""
 
 
 class Ending(StrEnum):
@@ -72,15 +88,18 @@ class Way(StrEnum):
     """What became of a connection to the outside."""
 
     REFUSED = "refused"
+    FAILED = "failed"
     OPENED = "opened"
     CLOSED = "closed"
+    MORE = "more"
 
 
 @dataclass(frozen=True)
 class Connection:
     """What happened to one connection of a command: refused, or opened and later closed with the bytes it carried.
 
-    `number` counts from 1 within the command; `sent` and `received` are bytes, as seen from the command.
+    FAILED: it was allowed, and the host not reached. MORE comes last and stands for `count` that were not told one by
+    one. `number` counts from 1 within the command; `sent` and `received` are bytes, as seen from the command.
     """
 
     number: int
@@ -89,6 +108,7 @@ class Connection:
     why: str = ""
     sent: int = 0
     received: int = 0
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -96,7 +116,8 @@ class Outcome:
     """How a command ended. `exit_code` is the shell's (128 + signal where one ended it), None if it never exited.
 
     The whole output is in the spool file named at the start, up to the limit; `applied` is what the wall was:
-    {"level", "bwrap", "uid", "network", "limits", "secrets", "masked"}.
+    {"level", "bwrap", "uid", "network", "limits", "mode", "overlay", "memory", "cgroup", "secrets", "masked", "notes",
+    "connections"}; "memory" is "cgroup" or "watchdog", "cgroup" the controllers in force.
     """
 
     ending: Ending
@@ -106,3 +127,5 @@ class Outcome:
     applied: dict[str, Any] = field(default_factory=dict)
     why: str = ""
     signal: str = ""
+    out_of_memory: bool = False
+    """The machine, or the command's cgroup, ran out of memory meanwhile, and the kernel killed something."""

@@ -1,23 +1,24 @@
 """Whether commands can be confined here: found out by running the very line that commands run with."""
 
 import math
+import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
 
-from workspaces.sandbox import candidates, cures, etc, seccomp
-from workspaces.sandbox.bwrap import BASH, PRLIMIT, Wall, confined, toolchain_fault
+from workspaces.sandbox import candidates, cgroup, cures, etc, seccomp
+from workspaces.sandbox.bwrap import BASH, PRLIMIT, Mark, Wall, confined, toolchain_fault
 from workspaces.sandbox.identity import barrier, own, own_folder, worker_uid
 from workspaces.sandbox.place import Limits, Place, Tree
 from workspaces.sandbox.supervise import Ears, supervise
 
-LIMITS = Limits(timeout_s=20)
+PROBE_S = 20
 SAID_BYTES = 64 * 1024
 FACTS = r"""
 while read -r name value; do
@@ -50,12 +51,14 @@ WANTED: dict[str, tuple[str, str, str]] = {  # check: (fact, its value, what it 
     "no network": ("links", "lo", "there is a network device besides lo"),
 }
 OVERLAY, PYTHON, TOOLCHAINS = "overlay", "a Python for the way to the network", "toolchains mounted"
+CGROUP = "a cgroup for each command"
 OPTIONAL = {
     OVERLAY: "Overlays are refused here: throw-away trees are copied, and what set-up made is read-only.",
     PYTHON: "There is no /usr/bin/python3: commands that name hosts get no network.",
 }
 """Checks without which the sandbox is as tight, and what is then missing."""
 MAX_PROCESSES = 6
+FALLBACK = "Commands are held by the limits of each process and by the watchdog alone."
 NO_PROGRAM = "There is no bubblewrap here."
 
 
@@ -70,6 +73,13 @@ class Report:
     cure: str = ""
     checks: dict[str, bool] = field(default_factory=dict)
     wall: Wall | None = None
+    limits: Limits = field(default_factory=Limits)
+    """What a command may use, unless its task says otherwise."""
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """The cgroup controllers that bound each command."""
+        return self.wall.groups.controllers if self.wall and self.wall.groups else ()
 
 
 _known: list[tuple[tuple[object, ...], Report]] = []  # at most one, of the settings in force
@@ -78,7 +88,8 @@ _lock = threading.Lock()
 
 def probe(fresh: bool = False) -> Report:
     """Return what the sandbox is here; the first call (and a fresh one) runs it, in some 100 ms."""
-    key = (settings.SAKURA_SANDBOX, settings.SAKURA_BWRAP, settings.SAKURA_DATA_DIR, tuple(settings.SAKURA_TOOLCHAINS))
+    places = (settings.SAKURA_DATA_DIR, settings.SAKURA_CGROUP, *settings.SAKURA_TOOLCHAINS)
+    key = (settings.SAKURA_SANDBOX, settings.SAKURA_BWRAP, places, Limits())
     with _lock:
         if fresh or not _known or _known[0][0] != key:
             _known[:] = [(key, _look())]
@@ -144,22 +155,52 @@ def _try(program: Path, uid: int | None) -> Report:
             if reasons:
                 return Report("none", str(usable), uid, reasons, checks=checks)
             overlay = _overlay_works(wall, place)
+            groups, missing = _groups(wall, place)
     except OSError as error:
         return Report("none", str(program), uid, [f"{program} can't be used: {error}."])
-    wall = Wall(wall.bwrap, wall.etc, overlay, _python(said))
+    wall = Wall(wall.bwrap, wall.etc, overlay, _python(said), groups)
     unseen = [fault for path in settings.SAKURA_TOOLCHAINS if (fault := toolchain_fault(path, uid))]
     checks |= {OVERLAY: overlay, PYTHON: bool(wall.python), TOOLCHAINS: not unseen}
     notes = [meaning for check, meaning in OPTIONAL.items() if not checks[check]]
+    if settings.SAKURA_CGROUP:
+        checks[CGROUP] = groups is not None
+        notes += [missing] if missing else []
     return Report("full", wall.bwrap, uid, notes + unseen, checks=checks, wall=wall)
 
 
-def _run(wall: Wall, place: Place, script: str) -> str:
+def _groups(wall: Wall, place: Place) -> tuple[cgroup.Groups | None, str]:
+    """Return the folder for cgroups if a command really starts in one there, and what it can't do, in a sentence."""
+    try:
+        groups = cgroup.open_groups()
+        if groups is None:
+            return None, ""
+        with cgroup.group(groups, f"probe-{secrets.token_hex(8)}", _limits()) as group:
+            members: list[int] = []
+            said = _run(wall, place, "echo in", group, lambda pid, started: members.extend(group.members()))
+            if said != "in" or not members:
+                return None, f"SAKURA_CGROUP={groups.folder} can't be used: no command starts there: {said}. {FALLBACK}"
+        return groups, cgroup.missing(groups)
+    except (cgroup.Unusable, OSError) as error:
+        return None, f"SAKURA_CGROUP={settings.SAKURA_CGROUP} can't be used: {error}. {FALLBACK}"
+
+
+def _limits() -> Limits:
+    return Limits(timeout_s=PROBE_S, disk_floor_bytes=0)
+
+
+def _run(
+    wall: Wall,
+    place: Place,
+    script: str,
+    group: cgroup.Group | None = None,
+    on_start: Callable[[int, int], None] = lambda pid, started: None,
+) -> str:
     """Return what a script says inside, or bubblewrap in its stead."""
     spool = place.tree.parent / "said"
-    ears = Ears(lambda data: None, lambda pid, started: None, threading.Event())
+    ears = Ears(lambda data: None, on_start, threading.Event())
     with ExitStack() as held:
-        launch = confined(wall, script, place, LIMITS, held)
-        supervise(launch, LIMITS, spool, ears)
+        launch = confined(wall, script, place, _limits(), held, mark=Mark(group=group))
+        supervise(launch, _limits(), spool, ears)
     with spool.open("rb") as file:
         return file.read(SAID_BYTES).decode("utf-8", "replace").strip()
 
@@ -173,7 +214,7 @@ def _checks(said: str) -> dict[str, bool]:
     facts = _facts(said)
     checks = {check: facts.get(fact) == value for check, (fact, value, _) in WANTED.items()}
     checks["few processes seen"] = _number(facts, "processes") <= MAX_PROCESSES
-    checks["processes limited"] = _number(facts, "processes-limit") <= LIMITS.processes
+    checks["processes limited"] = _number(facts, "processes-limit") <= _limits().processes
     return checks
 
 

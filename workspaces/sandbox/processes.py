@@ -9,7 +9,10 @@ from pathlib import Path
 
 PROC = Path("/proc")
 MARKED_ROUNDS = 5
+MARK = b"SAKURA_COMMAND="
 PAGE = os.sysconf("SC_PAGE_SIZE")
+INODE_BYTES = 1024
+"""What a file in memory costs the kernel beside its content, about: its inode and the entry of its name."""
 
 
 def start_time(pid: int) -> int | None:
@@ -34,21 +37,45 @@ def open_pidfd(pid: int) -> int | None:
 
 
 def memory_used(init: int, limit_bytes: int) -> int:
-    """Return the bytes that the processes of a sandbox hold, by its own /proc.
+    """Return the bytes that the processes of a sandbox hold, by its own /proc, and its files in memory.
 
     Resident sizes count shared pages again for each process, so proportional sizes decide where the sum is too big.
     """
-    folder = PROC / str(init) / "root" / "proc"
-    resident = sum(_resident(folder / name) for name in _numbers(folder))
+    root = PROC / str(init) / "root"
+    folder, files = root / "proc", _files_in_memory(root)
+    resident = files + sum(_resident(folder / name) for name in _numbers(folder))
     if resident <= limit_bytes:
         return resident
-    return sum(_proportional(folder / name) for name in _numbers(folder))
+    return files + sum(_proportional(folder / name) for name in _numbers(folder))
 
 
-def marked(word: str) -> list[int]:
-    """Return the processes that carry SAKURA_COMMAND=<word> in the environment they started with."""
-    wanted = f"SAKURA_COMMAND={word}".encode()
-    return [int(name) for name in _numbers(PROC) if wanted in _read(PROC / name / "environ").split(b"\0")]
+def _files_in_memory(root: Path) -> int:
+    """Return what a sandbox's files in memory take that nothing else bounds.
+
+    A throw-away layer writes into the root's own file system, which takes half of the machine's memory; /tmp and
+    /dev/shm have a size, but as many files as they like.
+    """
+    used = 0
+    for place in (root, root / "tmp", root / "dev" / "shm"):
+        try:
+            found = os.statvfs(place)
+        except OSError:  # the sandbox ended
+            continue
+        used += (found.f_files - found.f_ffree) * INODE_BYTES
+        used += (found.f_blocks - found.f_bfree) * found.f_frsize if place == root else 0
+    return used
+
+
+def out_of_memory_kills() -> int:
+    """Return how many processes the kernel has killed for memory on this machine, 0 where it does not tell."""
+    _, _, rest = _read(PROC / "vmstat").partition(b"\noom_kill ")
+    return int(rest.split(b"\n", 1)[0] or 0)
+
+
+def mark(pid: int) -> str:
+    """Return the word that the process carries as SAKURA_COMMAND in the environment it started with, or ""."""
+    found = _read(PROC / str(pid) / "environ").split(b"\0")
+    return next((each[len(MARK) :].decode("ascii", "replace") for each in found if each.startswith(MARK)), "")
 
 
 def kill_group(leader: int) -> None:
@@ -59,14 +86,34 @@ def kill_group(leader: int) -> None:
         return
 
 
-def kill_marked(word: str) -> None:
-    """Kill what carries the mark, some times over: a process may fork while its siblings die."""
-    for _ in range(MARKED_ROUNDS):
-        found = marked(word)
-        for pid in found:
-            _kill(pid)
+def kill_marked(words: set[str]) -> set[str]:
+    """Kill what carries one of the marks, some times over: a process may fork while its siblings die.
+
+    Return the words that were found. Reads the environments of all processes, some 10 ms.
+    """
+    killed: set[str] = set()
+    for _ in range(MARKED_ROUNDS if words else 0):
+        found = {word for name in _numbers(PROC) if (word := _kill_if_marked(int(name), words))}
+        killed |= found
         if not found:
-            return
+            break
+    return killed
+
+
+def _kill_if_marked(pid: int, words: set[str]) -> str:
+    """Kill the process and return its mark, if it is one of these; its number can't be another's meanwhile."""
+    if mark(pid) not in words or (handle := open_pidfd(pid)) is None:
+        return ""
+    try:
+        word = mark(pid)
+        if word not in words:
+            return ""
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return ""
+    finally:
+        os.close(handle)
+    return word
 
 
 def kill_and_wait(handle: int, timeout_s: float) -> bool:
@@ -85,11 +132,6 @@ def kill_and_wait(handle: int, timeout_s: float) -> bool:
     with suppress(ChildProcessError):  # ours only where this server adopts orphans, as in a container
         os.waitid(os.P_PIDFD, handle, os.WEXITED | os.WNOHANG)
     return True
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _numbers(folder: Path) -> Iterator[str]:

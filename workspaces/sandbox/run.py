@@ -1,20 +1,20 @@
 """The run of one command: in the sandbox where it works, without it only where the operator asked for that."""
 
-import os
 import secrets
 import signal
 import stat
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from workspaces.masking import Mask
-from workspaces.sandbox import bwrap, processes, proxy
+from workspaces.sandbox import bwrap, cgroup, disk, leftovers, proxy
 from workspaces.sandbox.identity import barrier, is_root
 from workspaces.sandbox.launch import Launch
-from workspaces.sandbox.place import Connection, Ending, Limits, Outcome, Place
+from workspaces.sandbox.leftovers import Note
+from workspaces.sandbox.place import MIB, Connection, Ending, Limits, Outcome, Place
 from workspaces.sandbox.probe import Report, probe
 from workspaces.sandbox.supervise import Ears, Ended, supervise
 
@@ -22,7 +22,6 @@ NO_WAY_OUT = (
     "no network: the way to it needs a Python inside the sandbox; install python3, or name one in SAKURA_TOOLCHAINS"
 )
 TAIL_BYTES = 2000
-LEFTOVER_S = 5.0
 
 
 def run_command(
@@ -35,41 +34,59 @@ def run_command(
     cancelled: threading.Event,
     on_start: Callable[[int, int], None],
     on_connection: Callable[[Connection], None] = lambda connection: None,
+    on_applied: Callable[[dict[str, Any]], None] = lambda applied: None,
 ) -> Outcome:
     """Run `command` under bash at `place` and wait for it; the whole output, stdout and stderr as one, goes to `spool`.
 
     `on_bytes` hears it in pieces of 64 KiB at most, `on_start` the number and start time of the process whose end is
     the end of everything (see end_leftover), `on_connection` what became of each connection outside, from threads
-    of its own. What `place.secrets` hold is masked before it comes to spool and ears. When this returns or raises,
-    nothing that the command started is left.
+    of its own, `on_applied` what the wall is, before the start. What `place.secrets` and `masked` hold is masked before it
+    comes to spool and ears. When this returns or raises, nothing that the command started is left.
     Raises OSError where the spool or the place can't be written.
     """
-    ears = Ears(on_bytes, on_start, cancelled, on_connection)
-    mask = Mask(dict(place.secrets))
     report = probe()
-    if report.level == "off":
-        launch = bwrap.unconfined(command, place, limits, secrets.token_hex(16))
-        return _outcome(supervise(launch, limits, spool, ears, mask), launch)
-    if report.wall is None:
+    if report.level == "none":
         return _unavailable(f"{' '.join(report.reasons)} {report.cure}".strip())
-    if place.uid == 0 or (is_root() and place.uid is None):
+    if report.wall is not None and (place.uid == 0 or (is_root() and place.uid is None)):
         return _unavailable("A command never runs as root: give its place a uid of its own (worker_uid).")
-    return _confined(command, place, limits, spool, ears, mask, report)
+    free = disk.free_bytes((place.tree, spool.parent))
+    if free < limits.disk_floor_bytes:
+        return _no_room(report, free)
+    with leftovers.noted(secrets.token_hex(16)) as note:
+
+        def started(pid: int, start_time: int) -> None:
+            note.began(pid, start_time)
+            on_start(pid, start_time)
+
+        ears = Ears(on_bytes, started, cancelled, on_connection, on_applied)
+        way = _confined if report.wall else _unconfined
+        return way(command, place, limits, spool, ears, note, report)
+
+
+def _unconfined(
+    command: str, place: Place, limits: Limits, spool: Path, ears: Ears, note: Note, report: Report
+) -> Outcome:
+    launch = bwrap.unconfined(command, place, limits, note.token)
+    return _outcome(supervise(launch, limits, spool, ears, Mask((*place.masked, *place.secrets))), launch)
 
 
 def _confined(
-    command: str, place: Place, limits: Limits, spool: Path, ears: Ears, mask: Mask, report: Report
+    command: str, place: Place, limits: Limits, spool: Path, ears: Ears, note: Note, report: Report
 ) -> Outcome:
     assert report.wall is not None
     with ExitStack() as held:
         _open_to_owner(place)
         held.callback(_open_to_owner, place)
-        way, why = _open_way(place, report.wall.python, held)
+        way, why = _open_way(place, report.wall.python, held, ears)
+        if way:
+            note.keep(way.path.parent)
         door = bwrap.Door(way.path, place.network) if way else None
-        launch = bwrap.confined(report.wall, command, place, limits, held, door)
-        ended = supervise(launch, limits, spool, ears, mask)
+        groups = report.wall.groups
+        group = held.enter_context(cgroup.group(groups, note.token, limits)) if groups else None
+        launch = bwrap.confined(report.wall, command, place, limits, held, door, bwrap.Mark(note.token, group))
+        ended = supervise(launch, limits, spool, ears, Mask((*place.masked, *place.secrets)))
         launch.applied["notes"] += [why] if why else []
-        launch.applied["connections"] = [asdict(record) for record in way.records] if way else []
+        launch.applied["connections"] = _connections(way)
         return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
 
 
@@ -82,13 +99,21 @@ def _open_to_owner(place: Place) -> None:
                 folder.chmod(mode | stat.S_IRWXU)
 
 
-def _open_way(place: Place, python: str, held: ExitStack) -> tuple[proxy.Proxy | None, str]:
+def _open_way(place: Place, python: str, held: ExitStack, ears: Ears) -> tuple[proxy.Proxy | None, str]:
     """Open the proxy for the hosts of the place; return it, or why there is no network although hosts are named."""
     if not place.network:
         return None, ""
     if not python:
         return None, NO_WAY_OUT
-    return held.enter_context(proxy.opened(place.network, place.uid)), ""
+    return held.enter_context(proxy.opened(place.network, place.uid, ears.on_connection)), ""
+
+
+def _connections(way: proxy.Proxy | None) -> list[dict[str, Any]]:
+    """Return what became of the connections by target, once every one has ended and is told."""
+    if way is None:
+        return []
+    way.close()
+    return way.telling.sums()
 
 
 def _outcome(ended: Ended, launch: Launch) -> Outcome:
@@ -100,6 +125,8 @@ def _outcome(ended: Ended, launch: Launch) -> Outcome:
         total_bytes=ended.total_bytes,
         applied=launch.applied,
         signal=_signal(ended.exit_code),
+        why=ended.why,
+        out_of_memory=ended.out_of_memory,
     )
 
 
@@ -109,6 +136,11 @@ def _signal(code: int | None) -> str:
         return signal.Signals(code - 128).name if code is not None and code > 128 else ""
     except ValueError:
         return ""
+
+
+def _no_room(report: Report, free: int) -> Outcome:
+    why = f"only {free // MIB} MB are free where its files lie"
+    return Outcome(Ending.DISK_LIMIT, None, duration_ms=0, total_bytes=0, applied={"level": report.level}, why=why)
 
 
 def _unavailable(why: str) -> Outcome:
@@ -126,16 +158,3 @@ def _start_fault(place: Place, spool: Path) -> str:
     with spool.open("rb") as file:
         said = file.read(TAIL_BYTES).decode("utf-8", "replace").strip()
     return f"The sandbox could not start: {said or 'bubblewrap said nothing'}. Try `manage.py sandbox --explain`."
-
-
-def end_leftover(pid: int, start_time: int) -> bool:
-    """Kill a command of a dead server with all it started; False where it is gone, or the number is another's now."""
-    handle = processes.open_pidfd(pid) if pid > 1 else None
-    if handle is None:
-        return False
-    with ExitStack() as held:
-        held.callback(os.close, handle)
-        if processes.start_time(pid) != start_time:
-            return False
-        processes.kill_group(pid)
-        return processes.kill_and_wait(handle, LEFTOVER_S)

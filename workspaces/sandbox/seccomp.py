@@ -8,6 +8,7 @@ import errno
 import functools
 import platform
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
@@ -66,6 +67,12 @@ WATCHED: dict[str, tuple[int, int]] = {
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "ptrace": (101, 117),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "semget": (64, 190),
 }
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
 
@@ -73,10 +80,18 @@ NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 NEW_TIME = 0x80  # in unshare only; in clone these bits are the signal
 TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+FIRST_PROCESS = 1
+"""Bubblewrap's own in each sandbox. Who writes into it could let it outlive a server that is killed."""
+SHARED_BYTES = 64 * 1024
+"""What one piece of System V shared memory may measure: no process is seen to hold it. PostgreSQL takes 56 bytes."""
+SEMAPHORES = 64
+"""How many one System V array may hold; the kernel keeps them, and gives 32,000 arrays of 32,000."""
 X32 = 0x40000000
+PROT_EXEC = 0x4
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; arguments' low halves
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32  # in struct seccomp_data; arguments' low halves
+_HIGH = 4  # from an argument's low half to its high one
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 
 
@@ -96,11 +111,35 @@ class _Step:
 
 @functools.cache
 def program(machine: str = "") -> bytes:
-    """Return the filter as an array of struct sock_filter; what no step decides falls to the first verdict."""
+    """Return the filter as an array of struct sock_filter; what no step decides is allowed."""
+    machine = _known(machine)
+    return _assembled(_steps(machine), "allow")
+
+
+def only(allowed: Mapping[str, tuple[int | None, int | None]], machine: str = "") -> bytes:
+    """Return a filter that denies all but these calls, and these too where they would make memory executable."""
+    machine = _known(machine)
+    numbers = {name: number for name, both in allowed.items() if (number := both[_column(machine)]) is not None}
+    steps = _of_machine(machine)
+    for name in ("mmap", "mprotect"):
+        steps += _when(numbers[name], _THIRD, [_Step(_ANY_BIT, PROT_EXEC, "denied")])
+    steps += [_Step(_EQUAL, number, "allow") for number in numbers.values()]
+    return _assembled(steps, "denied")
+
+
+def _known(machine: str) -> str:
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
         raise UnknownMachine(f"There is no system call filter for {machine}; use a machine with x86_64 or aarch64.")
-    steps = _steps(machine)
+    return machine
+
+
+def _column(machine: str) -> int:
+    return list(ARCHITECTURES).index(machine)
+
+
+def _assembled(steps: list[_Step], otherwise: str) -> bytes:
+    """Return the steps as code; what none of them decides falls to the verdict `otherwise`."""
     verdicts = {
         "allow": _ALLOW,
         "kill": _KILL,
@@ -108,9 +147,10 @@ def program(machine: str = "") -> bytes:
         "unknown": _ERRNO | errno.ENOSYS,
         "family": _ERRNO | errno.EAFNOSUPPORT,
     }
-    places = {name: len(steps) + offset for offset, name in enumerate(verdicts)}
+    names = sorted(verdicts, key=lambda name: name != otherwise)
+    places = {name: len(steps) + offset for offset, name in enumerate(names)}
     code = [_pack(step, at, places) for at, step in enumerate(steps)]
-    return b"".join(code + [struct.pack("<HBBI", _RETURN, 0, 0, value) for value in verdicts.values()])
+    return b"".join(code + [struct.pack("<HBBI", _RETURN, 0, 0, verdicts[name]) for name in names])
 
 
 def _pack(step: _Step, at: int, places: dict[str, int]) -> bytes:
@@ -119,11 +159,9 @@ def _pack(step: _Step, at: int, places: dict[str, int]) -> bytes:
 
 
 def _steps(machine: str) -> list[_Step]:
-    column = list(ARCHITECTURES).index(machine)
+    column = _column(machine)
     watched = {name: numbers[column] for name, numbers in WATCHED.items()}
-    steps = [_Step(_LOAD, _ARCHITECTURE), _Step(_EQUAL, ARCHITECTURES[machine], 0, "kill"), _Step(_LOAD, _NUMBER)]
-    if machine == "x86_64":
-        steps.append(_Step(_AT_LEAST, X32, "unknown"))
+    steps = _of_machine(machine)
     steps += [_Step(_EQUAL, number, "denied") for numbers in DENIED.values() if (number := numbers[column]) is not None]
     steps.append(_Step(_EQUAL, watched["clone3"], "unknown"))
     steps += _when(watched["clone"], _FIRST, [_Step(_ANY_BIT, NEW_NAMESPACES, "denied")])
@@ -133,7 +171,19 @@ def _steps(machine: str) -> list[_Step]:
     families = [*(_Step(_EQUAL, family, "allow") for family in most), _Step(_EQUAL, last, "allow", "family")]
     steps += _when(watched["socket"], _FIRST, families)
     steps += _when(watched["socketpair"], _FIRST, families)
+    steps += [_Step(_EQUAL, watched[name], "unknown") for name in ("memfd_create", "memfd_secret")]
+    sizes = [_Step(_AT_LEAST, SHARED_BYTES + 1, "denied"), _Step(_LOAD, _SECOND + _HIGH), _Step(_AT_LEAST, 1, "denied")]
+    steps += _when(watched["shmget"], _SECOND, sizes)
+    steps += _when(watched["semget"], _SECOND, [_Step(_AT_LEAST, SEMAPHORES + 1, "denied")])
+    steps += _when(watched["ptrace"], _SECOND, [_Step(_EQUAL, FIRST_PROCESS, "denied")])
+    steps += _when(watched["process_vm_writev"], _FIRST, [_Step(_EQUAL, FIRST_PROCESS, "denied")])
     return steps
+
+
+def _of_machine(machine: str) -> list[_Step]:
+    """Return the steps that every filter begins with: the number is loaded, and is one of this architecture."""
+    steps = [_Step(_LOAD, _ARCHITECTURE), _Step(_EQUAL, ARCHITECTURES[machine], 0, "kill"), _Step(_LOAD, _NUMBER)]
+    return [*steps, _Step(_AT_LEAST, X32, "unknown")] if machine == "x86_64" else steps
 
 
 def _when(number: int, argument: int, steps: list[_Step]) -> list[_Step]:

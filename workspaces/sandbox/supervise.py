@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from workspaces.masking import Mask, Stream
-from workspaces.sandbox import processes
+from workspaces.sandbox import disk, processes
 from workspaces.sandbox.launch import Launch
-from workspaces.sandbox.place import Connection, Ending, Limits
+from workspaces.sandbox.place import MIB, Connection, Ending, Limits
 
 PIECE = 64 * 1024
 LOOK_S = 0.1
-"""How often a cancel and the memory are looked at; a command that ends sooner is never kept waiting."""
+"""How often a cancel, the memory and the disk are looked at; a command that ends sooner is never kept waiting."""
 REST_S = 1.0
 """How long output that is still in the pipe is read after everything ended."""
 GONE_S = 5.0
@@ -36,6 +36,7 @@ class Ears:
     on_start: Callable[[int, int], None]
     cancelled: threading.Event
     on_connection: Callable[[Connection], None] = lambda connection: None
+    on_applied: Callable[[dict[str, Any]], None] = lambda applied: None
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Ended:
     total_bytes: int
     ran: bool
     masked: int = 0
+    out_of_memory: bool = False
+    why: str = ""
 
 
 def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears, mask: Mask | None = None) -> Ended:
@@ -58,13 +61,15 @@ def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears, mask: Mas
     """
     with ExitStack() as held:
         output = held.enter_context(spool.open("wb", buffering=0))
+        ears.on_applied(dict(launch.applied))
         return _Command(launch, limits, output, ears, held, mask or Mask()).wait()
 
 
 def _start(launch: Launch) -> subprocess.Popen[bytes]:
     by, identity = as_user(launch.uid)
+    within = launch.group.entering() if launch.group else []
     return subprocess.Popen(
-        [*by, *launch.argv],
+        [*within, *by, *launch.argv],
         env=launch.env,
         cwd=launch.cwd,
         stdin=subprocess.DEVNULL,
@@ -103,6 +108,9 @@ class _Command:
         self.status = b""
         self.init: int | None = None
         self.init_handle: int | None = None
+        self.disks = (*launch.disks, Path(output.name).parent)
+        self.why = ""
+        self.kills_before: int | None = None  # for memory, on the whole machine
         self.began = time.monotonic()
         self.next_look = self.began + min(LOOK_S, limits.timeout_s)
         self.selector = held.enter_context(selectors.DefaultSelector())
@@ -137,11 +145,28 @@ class _Command:
 
     def _ended(self, ending: Ending) -> Ended:
         code, ran = self.child.returncode, True
+        if self.launch.group and self.launch.group.ran_out_of_memory() and ending is Ending.EXIT:
+            ending, self.exited = Ending.MEMORY_LIMIT, False
         if self.exited and self.exit_code is None:
             self.exit_code = 128 - code if code < 0 else code
             ran = self.launch.status is None or code != BWRAP_FAILED
-        duration_ms = round((time.monotonic() - self.began) * 1000)
-        return Ended(ending, self.exit_code if self.exited else None, duration_ms, self.total, ran, self.printed.count)
+        failed = self.exited and ran and self.exit_code != 0
+        if failed and self._disk_is_low():  # it ended before that was looked at
+            ending = Ending.DISK_LIMIT
+        return Ended(
+            ending,
+            self.exit_code if self.exited else None,
+            duration_ms=round((time.monotonic() - self.began) * 1000),
+            total_bytes=self.total,
+            ran=ran,
+            masked=self.printed.count,
+            out_of_memory=failed and self._memory_ran_out(),
+            why=self.why,
+        )
+
+    def _memory_ran_out(self) -> bool:
+        """Return whether the kernel killed for memory since the first look; a command that ended before used little."""
+        return self.kills_before is not None and processes.out_of_memory_kills() > self.kills_before
 
     def _listen(self, descriptor: int, heard: Callable[[], None]) -> None:
         os.set_blocking(descriptor, False)
@@ -158,7 +183,9 @@ class _Command:
                 key.data()
 
     def _look(self) -> None:
-        """End the command where a person, the clock or its memory says so."""
+        """End the command where a person, the clock, its memory or the disk says so."""
+        if self.kills_before is None:  # not at the start: reading it takes longer than all else that is done there
+            self.kills_before = processes.out_of_memory_kills()
         now, deadline = time.monotonic(), self.began + self.limits.timeout_s
         self.next_look = min(now + LOOK_S, max(now, deadline))
         if self.ears.cancelled.is_set():
@@ -167,9 +194,17 @@ class _Command:
             self.ending = Ending.TIMEOUT
         elif self.init is not None and self.launch.status is not None and self._too_big(self.init):
             self.ending = Ending.MEMORY_LIMIT
+        elif self._disk_is_low():
+            self.ending = Ending.DISK_LIMIT
 
     def _too_big(self, init: int) -> bool:
         return processes.memory_used(init, self.limits.memory_bytes) > self.limits.memory_bytes
+
+    def _disk_is_low(self) -> bool:
+        free = disk.free_bytes(self.disks)
+        if free < self.limits.disk_floor_bytes:
+            self.why = f"only {free // MIB} MB are free where its files lie"
+        return free < self.limits.disk_floor_bytes
 
     def _read_output(self) -> None:
         try:
@@ -232,13 +267,15 @@ class _Command:
             return
         if self.init is None and self.launch.status in self.listening:
             self._read_status()  # before the one who tells it is killed
+        if self.launch.group:
+            self.launch.group.kill()
         if self.init_handle is not None and self.launch.status is not None:
             processes.kill_and_wait(self.init_handle, GONE_S)
         processes.kill_group(self.child.pid)
         with suppress(subprocess.TimeoutExpired):  # stuck in the kernel; it dies as soon as that lets go
             self.child.wait(timeout=GONE_S)
         if self.launch.marker:
-            processes.kill_marked(self.launch.marker)
+            processes.kill_marked({self.launch.marker})
 
     def _rest(self) -> None:
         """Read what is left in the pipe; everyone who could hold it open is dead, or has REST_S."""

@@ -2,11 +2,22 @@
 
 import re
 
-from workspaces.sandbox.place import Ending, Limits, Outcome, Tree
+from workspaces.sandbox.limits import Limit, met, refused
+from workspaces.sandbox.place import MIB, Ending, Limits, Outcome, Tree
+from workspaces.sandbox.probe import Report
 
 CAPS = {
-    "SIGXCPU": "the limit of processor time",
-    "SIGXFSZ": "the limit of a file's size",
+    "SIGXCPU": Limit.CPU,
+    "SIGXFSZ": Limit.FILE_SIZE,
+}
+BOUNDS = {
+    Limit.CPU: "a process has {limits.cpu_s} s of processor time here; do less at once",
+    Limit.PROCESSES: "{limits.processes} processes and threads may run at once here; use fewer workers",
+    Limit.OPEN_FILES: "a process may hold {limits.open_files} files open at once here",
+    Limit.FILE_SIZE: "a file may have {file_mb} MB here, and no more",
+    Limit.MEMORY: "a command may hold {memory_mb} MB of memory here, with all its processes; use less at once",
+    Limit.TMP: "the private /tmp has {tmp_mb} MB, and /dev/shm {shm_mb} MB; write large files to the workspace",
+    Limit.SHM: "the private /dev/shm has {shm_mb} MB; write large files to the workspace",
 }
 HINTS = 5
 _MISSING = re.compile(
@@ -30,20 +41,67 @@ def how_it_ended(outcome: Outcome, limits: Limits) -> str:
         case Ending.OUTPUT_LIMIT:
             return f"{_code(outcome)} (ended: it printed more than {limits.output_bytes} bytes)"
         case Ending.MEMORY_LIMIT:
-            return f"{_code(outcome)} (ended: it used more memory than allowed; {outcome.why or 'use less at once'})"
+            return f"{_code(outcome)} (ended: it used too much memory; {bound(Limit.MEMORY, limits)})"
+        case Ending.DISK_LIMIT:
+            return f"{_code(outcome)} (ended: {disk_is_full(outcome, limits)})"
         case _:
             cap = CAPS.get(outcome.signal)
-            by = f" (ended by {outcome.signal}{f', {cap}' if cap else ''})" if outcome.signal else ""
-            return f"{_code(outcome)}{by}"
+            why = f", its limit: {bound(cap, limits)}" if cap else ""
+            return _code(outcome) + (f" (ended by {outcome.signal}{why})" if outcome.signal else "")
+
+
+def bound(limit: Limit, limits: Limits) -> str:
+    """Return what a limit allows, as the rest of a sentence; "" for one that its ending tells already."""
+    sizes = {f"{name}_mb": getattr(limits, f"{name}_bytes") // MIB for name in ("file", "memory", "tmp", "shm")}
+    return BOUNDS.get(limit, "").format(limits=limits, **sizes)
+
+
+def bounds(report: Report) -> list[tuple[str, str]]:
+    """Return the limits in force as names and values, for people."""
+    limits, controllers = report.limits, report.controllers
+    floor = [("Free disk", f"a command ends below {limits.disk_floor_bytes // MIB} MB")]
+    if report.level != "full":
+        return floor
+    hard = " and a cgroup" if "memory" in controllers else ""
+    return [
+        ("Processes and threads", str(limits.processes)),
+        ("Processor time of a process", f"{limits.cpu_s} s"),
+        ("Memory", f"{limits.memory_bytes // MIB} MB, by process, by a watchdog for all together{hard}"),
+        ("Open files of a process", str(limits.open_files)),
+        ("Size of a file", f"{limits.file_bytes // MIB} MB"),
+        ("Private /tmp and /dev/shm", f"{limits.tmp_bytes // MIB} MB and {limits.shm_bytes // MIB} MB"),
+        *([("Processors", str(limits.cpus))] if limits.cpus and "cpu" in controllers else []),
+        *floor,
+        ("cgroup", ", ".join(controllers) or ("core only" if report.wall and report.wall.groups else "none")),
+    ]
+
+
+def disk_is_full(outcome: Outcome, limits: Limits) -> str:
+    """Return why the disk's floor stopped a command, as the rest of a sentence."""
+    least = f"at least {limits.disk_floor_bytes // MIB} MB must stay free"
+    return (
+        f"{outcome.why or 'the disk is nearly full'}; {least}. Remove large files that you made, or a person makes room"
+    )
 
 
 def _code(outcome: Outcome) -> str:
     return "No exit code" if outcome.exit_code is None else f"Exit code {outcome.exit_code}"
 
 
-def hints(text: str, outcome: Outcome) -> str:
+def hints(text: str, outcome: Outcome, limits: Limits) -> str:
     """Return what may help after what the command printed: lines, each beginning with a line end; "" for nothing."""
-    return _missing(text, outcome) + _read_only(text, outcome) + _thrown_away(outcome)
+    return _limited(text, outcome, limits) + _missing(text, outcome) + _read_only(text, outcome) + _thrown_away(outcome)
+
+
+def _limited(text: str, outcome: Outcome, limits: Limits) -> str:
+    """Return the limit at which something was refused, or a child ended, that the ending itself does not name."""
+    limit = refused(text) if outcome.ending is Ending.TIMEOUT else met(outcome, limits, text)
+    if outcome.ending not in (Ending.EXIT, Ending.TIMEOUT) or limit is CAPS.get(outcome.signal):
+        return ""
+    if limit is Limit.MEMORY and outcome.out_of_memory:
+        return "\nLimit: the machine ran out of memory, and the kernel killed a process; use less at once."
+    said = bound(limit, limits)
+    return f"\nLimit: {said}." if said else ""
 
 
 def _missing(text: str, outcome: Outcome) -> str:

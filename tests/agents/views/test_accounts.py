@@ -1,14 +1,23 @@
 """Logging in: password, one-time link, throttle, where one goes afterwards."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from axes.models import AccessAttempt, AccessLog
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
-from django.test import Client
+from django.db import connection
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
-from agents.models import LoginAttempts, LoginLink
+from agents import throttle
+from agents.models import LoginLink
 from tests.agents.views.pages import Page
 
 pytestmark = pytest.mark.django_db
@@ -52,25 +61,80 @@ def test_a_wrong_password_says_so_and_keeps_the_name(client: Client, owner: User
     assert "value" not in page.one("input", name="password").attrs
 
 
-def test_ten_wrong_passwords_lock_the_name_for_the_address(client: Client, owner: User) -> None:
+def lock(client: Client) -> None:
     for _ in range(10):
         attempt(client, "wrong")
+
+
+def test_ten_wrong_passwords_lock_the_name_for_the_address(client: Client, owner: User) -> None:
+    statuses = [attempt(client, "wrong") for _ in range(10)]
+    assert statuses == [200] * 9 + [429]
     answer = client.post(reverse("login"), {"username": "Owner", "password": PASSWORD})
-    assert "Too many attempts" in Page(answer.content).one("div", role="alert").words
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 600
+    assert "no-store" in answer["Cache-Control"]
+    alert = Page(answer.content).one("div", role="alert")
+    assert "Too many attempts" in alert.words
+    assert "opens again in 10 minutes" in alert.words
     assert not is_in(client)
 
 
-def test_the_lock_holds_for_one_address_only(client: Client, owner: User) -> None:
-    for _ in range(10):
+def test_the_tenth_attempt_may_still_be_the_right_one(client: Client, owner: User) -> None:
+    for _ in range(9):
         attempt(client, "wrong")
-    elsewhere = Client(REMOTE_ADDR="192.0.2.7")
-    assert attempt(elsewhere, PASSWORD) == 302
+    assert attempt(client, PASSWORD) == 302
+    assert is_in(client)
+    assert not AccessAttempt.objects.exists()
+
+
+def test_a_lock_is_not_lengthened_by_further_attempts(client: Client, owner: User) -> None:
+    lock(client)
+    before = list(AccessAttempt.objects.values())
+    assert attempt(client, "wrong") == 429
+    assert list(AccessAttempt.objects.values()) == before
+
+
+def test_the_lock_holds_for_one_address_only(client: Client, owner: User) -> None:
+    lock(client)
+    assert attempt(Client(REMOTE_ADDR="192.0.2.7"), PASSWORD) == 302
+
+
+def test_another_browser_is_no_way_around_the_lock(client: Client, owner: User) -> None:
+    for number in range(10):
+        attempt(Client(headers={"user-agent": f"Browser {number}"}), "wrong")
+    assert attempt(client, PASSWORD) == 429
+
+
+def test_a_header_is_no_way_around_the_lock(client: Client, owner: User) -> None:
+    for number in range(10):
+        attempt(Client(headers={"x-forwarded-for": f"192.0.2.{number}"}), "wrong")
+    assert attempt(Client(headers={"x-forwarded-for": "192.0.2.99", "forwarded": "for=192.0.2.98"}), PASSWORD) == 429
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "is_https", "expected"),
+    [
+        ("192.0.2.7", "", False, "192.0.2.7"),
+        ("192.0.2.7", "198.51.100.1", False, "192.0.2.7"),
+        ("127.0.0.1", "198.51.100.1", True, "198.51.100.1"),
+        ("127.0.0.1", "203.0.113.9, 198.51.100.1", True, "198.51.100.1"),
+        ("127.0.0.1", "198.51.100.1, nonsense", True, throttle.UNKNOWN),
+        ("2001:db8:1:2:3::4", "", False, "2001:db8:1:2::"),
+        ("::ffff:192.0.2.7", "", False, "192.0.2.7"),
+        ("", "", False, throttle.UNKNOWN),
+    ],
+)
+def test_an_attempt_counts_for_the_address_that_the_proxy_or_the_socket_tells(
+    settings: Settings, peer: str, forwarded: str, is_https: bool, expected: str
+) -> None:
+    settings.HTTPS = is_https
+    headers = {"x-forwarded-for": forwarded} if forwarded else {}
+    assert throttle.address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)) == expected
 
 
 def test_the_lock_ends_after_ten_minutes(client: Client, owner: User) -> None:
-    for _ in range(10):
-        attempt(client, "wrong")
-    LoginAttempts.objects.update(last_at=timezone.now() - timedelta(minutes=10, seconds=1))
+    lock(client)
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
     assert attempt(client, PASSWORD) == 302
 
 
@@ -78,14 +142,121 @@ def test_a_right_password_forgets_the_wrong_ones(client: Client, owner: User) ->
     for _ in range(9):
         attempt(client, "wrong")
     assert attempt(client, PASSWORD) == 302
-    assert not LoginAttempts.objects.exists()
+    assert not AccessAttempt.objects.exists()
 
 
-def test_the_rows_of_attempts_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LoginAttempts, "ROWS", 3)
+def test_a_link_lets_in_who_is_locked(client: Client, owner: User) -> None:
+    lock(client)
+    assert client.post(reverse("login_link", args=[LoginLink.make(owner)]))["Location"] == reverse("board")
+    assert is_in(client)
+
+
+def test_what_is_kept_of_attempts_is_bounded_and_holds_no_secret(
+    client: Client, owner: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(throttle, "ROWS", 3)
     for number in range(6):
-        LoginAttempts.may_try(f"name {number}", "192.0.2.1")
-    assert LoginAttempts.objects.count() <= 4
+        attempt(client, "a-secret-password", name=f"typed-by-mistake-{number}", next="/?secret")
+    rows = list(AccessAttempt.objects.values())
+    assert len(rows) == 3
+    for told in (str(rows), caplog.text):
+        assert not any(word in told for word in ("a-secret-password", "typed-by-mistake", "/?secret"))
+    assert not AccessLog.objects.exists()
+
+
+def test_an_account_that_is_not_there_is_answered_like_one_that_is(client: Client, owner: User) -> None:
+    def answers(name: str) -> list[tuple[int, str]]:
+        posts = [client.post(reverse("login"), {"username": name, "password": "wrong"}) for _ in range(11)]
+        said = [Page(post.content).one("div", role="alert").words.partition(",")[0] for post in posts]
+        return [(post.status_code, words) for post, words in zip(posts, said, strict=True)]
+
+    User.objects.create_user("shut-out", password=PASSWORD, is_active=False)
+    assert answers("owner") == answers("nobody") == answers("shut-out")
+
+
+@pytest.mark.parametrize("name", ["owner", "nobody", "no-password", "shut-out"])
+def test_each_wrong_password_costs_one_hash_whoever_it_is_for(
+    client: Client, owner: User, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    User.objects.create_user("no-password")
+    User.objects.create_user("shut-out", password=PASSWORD, is_active=False)
+    hashed: list[str] = []
+    encode = MD5PasswordHasher.encode
+    monkeypatch.setattr(
+        MD5PasswordHasher, "encode", lambda self, word, salt: (hashed.append(word), encode(self, word, salt))[1]
+    )
+    assert attempt(client, "wrong", name) == 200
+    assert len(hashed) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_forty_attempts_at_once_look_at_ten_passwords(owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    start = threading.Barrier(40)
+
+    def look(self: ModelBackend, request: HttpRequest, username: str, password: str, **more: object) -> None:
+        looked.append(password)
+
+    def guess(number: int) -> int:
+        try:
+            start.wait(30)
+            return attempt(Client(headers={"user-agent": f"Browser {number % 3}"}), f"guess {number}")
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(ModelBackend, "authenticate", look)
+    with ThreadPoolExecutor(40) as pool:
+        statuses = list(pool.map(guess, range(40)))
+    assert len(looked) == 10
+    assert statuses.count(429) >= 30
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_login_link_works_once_even_for_two_at_the_same_moment(owner: User) -> None:
+    start = threading.Barrier(2)
+
+    def use(link: str) -> int:
+        try:
+            start.wait(30)
+            return int(Client().post(link).status_code)
+        finally:
+            connection.close()
+
+    for _ in range(5):
+        link = reverse("login_link", args=[LoginLink.make(owner)])
+        with ThreadPoolExecutor(2) as pool:
+            assert sorted(pool.map(use, [link, link])) == [302, 404]
+
+
+@pytest.mark.parametrize("change", [{"expires_at": timezone.now()}, {"used_at": timezone.now()}])
+def test_a_link_that_is_too_old_or_spent_says_nothing_of_whose_it_was(
+    client: Client, owner: User, change: dict[str, object]
+) -> None:
+    link = reverse("login_link", args=[LoginLink.make(owner)])
+    LoginLink.objects.update(**change)
+    for answer in (client.get(link), client.post(link)):
+        assert answer.status_code == 404
+        assert "owner" not in Page(answer.content).one("main", id="main").words
+    assert client.get("/login/never-made/").content.count(b"owner") == client.get(link).content.count(b"owner")
+    assert not is_in(client)
+
+
+def test_the_page_of_a_link_is_neither_kept_nor_told_to_others(client: Client, owner: User) -> None:
+    answer = client.get(reverse("login_link", args=[LoginLink.make(owner)]))
+    assert "no-store" in answer["Cache-Control"]
+    assert answer["Referrer-Policy"] == "strict-origin"
+    assert [meta.attrs["content"] for meta in Page(answer.content).find("meta", name="referrer")][-1] == "strict-origin"
+
+
+def test_a_prefetch_does_not_spend_a_link(client: Client, owner: User) -> None:
+    link = reverse("login_link", args=[LoginLink.make(owner)])
+    for ask in (client.get, client.head):
+        assert ask(link, headers={"sec-purpose": "prefetch", "purpose": "prefetch"}).status_code == 200
+    assert not is_in(client)
+    assert LoginLink.objects.filter(used_at=None).count() == 1
 
 
 def test_looking_at_a_login_link_does_not_spend_it(client: Client, owner: User) -> None:

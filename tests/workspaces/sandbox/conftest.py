@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from workspaces.sandbox import Limits, Outcome, Place, own, probe, run_command, worker_uid
+from workspaces.sandbox import Connection, Limits, Outcome, Place, own, probe, run_command, worker_uid
 
 NUMBER = 7
 
@@ -25,6 +25,7 @@ class Runner:
     cancelled: threading.Event = field(default_factory=threading.Event)
     on_bytes: Callable[[bytes], None] = lambda data: None
     started: list[tuple[int, int]] = field(default_factory=list)
+    heard: list[Connection] = field(default_factory=list)
 
     def __call__(self, command: str, limits: Limits | None = None, **place: Any) -> Outcome:
         return run_command(
@@ -35,6 +36,7 @@ class Runner:
             on_bytes=self.on_bytes,
             cancelled=self.cancelled,
             on_start=lambda pid, started: self.started.append((pid, started)),
+            on_connection=self.heard.append,
         )
 
     @property

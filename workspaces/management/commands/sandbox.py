@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from workspaces.sandbox import Report, probe
+from workspaces.sandbox import Report, bounds, probe
 
 
 class Command(BaseCommand):
@@ -27,6 +27,7 @@ def _lines(report: Report) -> list[str]:
     lines = [f"  bubblewrap: {report.bwrap or ('not used' if report.level == 'off' else 'none that works')}"]
     lines.append(f"  commands run as: {f'uid {report.uid}' if report.uid is not None else 'the user of the server'}")
     lines += [f"  {'pass' if passed else 'FAIL'}  {check}" for check, passed in report.checks.items()]
+    lines += ["", "Limits of one command:", *(f"  {name}: {value}" for name, value in bounds(report))]
     lines += ["", "Reasons:", *(f"  {reason}" for reason in report.reasons)] if report.reasons else []
     lines += ["", "What to do:", *(f"  {line}" for line in report.cure.splitlines())] if report.cure else []
     return lines

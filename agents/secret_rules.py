@@ -1,0 +1,53 @@
+"""Which commands get a secret: rules that people write, held far more strictly than those that refuse."""
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from agents.blocklist import BadRule, read_rule
+from workspaces import shell
+
+_ODD = re.compile(r"[`$(){}<]")
+"""What can put the value of a variable elsewhere, or make it decide something."""
+_OPEN = re.compile(r"[\s:]\*\s*\)?\s*\Z")
+_PROGRAMS = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+_NOWHERE = frozenset({"/dev/null", "-"})
+
+
+def check(text: str) -> None:
+    """Raise BadRule, in a sentence, for what can't be read or would give a secret to nearly every command."""
+    rule = read_rule(text)
+    if rule.tool or not rule.words or re.search(r"[*?\[]", rule.words[0]):
+        raise BadRule(
+            f"`{text.strip()[:100]}`: it would give the secret to any program; begin with the name of one, "
+            "as in npm publish *."
+        )
+
+
+def gets(command: str, rules: Iterable[str]) -> bool:
+    """Return whether a command line gets the secret: each simple command in it fits one of the rules.
+
+    And all of it is understood: no expansion, substitution, group, function, assignment or input in it, and no output
+    into a file. A program is meant by its name, or by its path in a folder of the system.
+    """
+    if _ODD.search(command):
+        return False
+    script, known = shell.parse(command), [(read_rule(rule).words, bool(_OPEN.search(rule))) for rule in rules]
+    if not (script.is_whole and script.commands) or script.has_functions:
+        return False
+    return all(_is_plain(each) and any(_fits(each, *rule) for rule in known) for each in script.commands)
+
+
+def _is_plain(command: shell.Command) -> bool:
+    targets = [redirect.target.text if redirect.target else "" for redirect in command.redirects]
+    words = all(word.is_known and not word.globs and not word.fed_by for word in command.words)
+    return words and not command.assignments and all(each in _NOWHERE or each.isdecimal() for each in targets)
+
+
+def _fits(command: shell.Command, pattern: Sequence[str], is_open: bool) -> bool:
+    texts = [word.text for word in command.words]
+    if not texts or len(texts) < len(pattern) or (len(texts) > len(pattern) and not is_open):
+        return False
+    folder, _, name = texts[0].rpartition("/")
+    program = name if folder in _PROGRAMS else texts[0]
+    return program == pattern[0] and all(map(fnmatchcase, texts[1 : len(pattern)], pattern[1:]))

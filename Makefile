@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test lint bench format dev
+.PHONY: run test soak lint bench format dev
 .SILENT:
 
 run:
@@ -13,6 +13,13 @@ dev:
 
 test: dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+# New examples for each property of tests/soak, SECONDS of them, two properties at a time; repeat what it found by SEED.
+soak: SEED ?= $(shell date +%s)
+soak: SECONDS ?= 60
+soak: dev
+	HYPOTHESIS_PROFILE=soak SOAK_SEED=$(SEED) SOAK_SECONDS=$(SECONDS) \
+		$(BIN)/python -m pytest -n 2 -v tests/soak $(ARGS)
 
 bench: dev
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import journal, policy, prompting
+from agents import hiding, journal, masks, policy, prompting
 from agents.journal import CallJournal
-from agents.models import Agent, Kind, Status
+from agents.models import Agent, Kind, Secret, Status
 from agents.narrowing import USE_SKILL
 from agents.providers import models as registry
 from agents.providers.base import Call, Provider, ToolSpec
@@ -47,6 +47,7 @@ class Bench:
     warned: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._searched = self.session.run.snapshot
         self._show_tools()
 
     def _show_tools(self) -> None:
@@ -91,8 +92,16 @@ class Bench:
         if call.name == USE_SKILL:
             self._show_tools()
         if result.touched is None or result.touched:
-            return self.skills.note_written(call.call_id)
+            return self.skills.note_written(call.call_id) + self._look_for_secrets()
         return []
+
+    def _look_for_secrets(self) -> list[str]:
+        """Look through what was written since the last time, where commands of the task get secrets."""
+        since, self._searched = self._searched, self.session.run.snapshot
+        if not self.secrets.uses or since == self._searched:
+            return []
+        word = hiding.in_files(self.session, since)
+        return [word] if word else []
 
     def budget_spent(self) -> str:
         """Return the sentence that ends the run when a budget is used up, else ""."""
@@ -124,9 +133,13 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
     tools = runner.available(agent, task.toolset)
     rules = policy.rules_for(task.rules(), agent)
     names = [tool.name for tool in runner.usable(tools, rules)]
+    secrets = _secrets(session)
     skills = AgentSkills(workspace, rules, names, loaded_in_round(session.run, agent))
     offered = listed(skills.offered().values()) if USE_SKILL in names else ""
     report = sandbox.probe()
+    prompt = prompting.system_prompt(
+        session.run, agent, names, offered, secrets.described(), commands_work=report.level != "none"
+    )
     return Bench(
         session=session,
         model=model,
@@ -142,8 +155,17 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
             objects=workspace.repository.mirror / "objects",
             environment=environment,
             network=tuple(task.rules().network),
+            masked=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
         ),
-        system_prompt=prompting.system_prompt(session.run, agent, names, offered, report.level != "none"),
+        system_prompt=masks.of_run(session.run.pk).text(prompt)[0],
         skills=skills,
+        secrets=secrets,
         jobs=Jobs(next_number=journal.next_job(session)),
     )
+
+
+def _secrets(session: Session) -> TaskSecrets:
+    """Return what commands of the present agent may get; a reviewer's get none."""
+    if session.agent is Agent.REVIEWER:
+        return TaskSecrets()
+    return TaskSecrets(session.task.repository_id, tuple(session.task.rules().secrets))

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from agents import doorbell, events, facts
+from agents import doorbell, events, facts, masks
 from agents.events import Fact
 from agents.models import Agent, Control, Kind, Run, Status, Task
 from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
@@ -28,7 +28,13 @@ class Refused(Exception):
 
 
 def launch(by: User | None, **fields: Any) -> Run:
-    """Store a task (fields already checked) with its first run, queued, and ring for a worker."""
+    """Store a task (fields already checked) with its first run, queued, and ring for a worker.
+
+    Of the repository's secrets none is stored with it, also where somebody pasted one.
+    """
+    mask = masks.of_repository(fields["repository"].pk)
+    for name in ("title", "prompt", "script"):
+        fields[name] = mask.value(fields.get(name))[0]
     with transaction.atomic():
         return new_run(Task.objects.create(created_by=by, **fields), by)
 
@@ -103,6 +109,7 @@ def cancel(run: Run, by: User | None) -> None:
 
 
 def _leave(run: Run, by: User | None, verb: Control.Verb, text: str = "") -> Control:
+    text = masks.of_run(run.pk).text(text)[0]
     with transaction.atomic():
         (event,) = events.append(run.pk, Fact(Kind.CONTROL, {"verb": verb, "by": _name(by), "text": text}))
         row = Control.objects.create(run=run, verb=verb, text=text, created_by=by, seq=event.seq)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from agents import secrets
 from agents.control import Refused
 from agents.models import Budgets, Policy, Task
 from agents.models.task import SCRIPTED
@@ -50,6 +51,8 @@ class Launch(BaseModel):
         """
         repository = find_repository(self.repository)
         model = self._model()
+        if wrong := secrets.unknown(repository, self.policy.secrets):
+            raise WrongField("policy.secrets", wrong)
         base_name, base_commit = resolve_base(repository, self.base)
         return {
             "repository": repository,

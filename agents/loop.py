@@ -254,6 +254,8 @@ def _end_jobs(bench: Bench, talk: Conversation) -> None:
         if unscanned:
             journal.keep_tree(session)
         journal.jobs_ended(session, unknown)
+        if masked := hiding.counted(None, (job.outcome for job in gone if not job.was_noted)):
+            session.update(masked=F("masked") + masked)
         if running:
             names = background.named({job.id: job.command for job in running})
             _tell(bench, talk, JOBS_STOPPED.format(jobs=names))
@@ -362,7 +364,8 @@ def _execute(bench: Bench, ready: _Ready) -> Result:
     assert ready.prepared is not None
     with bench.context(ready.call) as context:
         result = runner.execute(ready.prepared, context)
-    return hiding.told(bench.secrets, bench.session, ready.call, result)
+    hiding.in_output(bench.session, ready.call, result)
+    return hiding.told(bench.secrets, ready.call, result)
 
 
 def _finish(bench: Bench, call: Call, result: Result) -> None:
@@ -376,7 +379,7 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     applied = result.data.get("applied")
     if applied:
         changes["sandbox"] = applied
-    if masked := hiding.counted(applied, *(each.outcome for each in gone if not each.was_noted)):
+    if masked := hiding.counted(applied, (each.outcome for each in gone if not each.was_noted)):
         changes["masked"] = F("masked") + masked
     state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
     job = jobs.of_call(call.call_id)
@@ -387,8 +390,6 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     for each in gone:
         each.was_noted = True
         each.was_scanned = each.was_scanned or result.touched is None
-    if bench.secrets.uses and taken:
-        hiding.tell_of_files(session, taken)
 
 
 def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) -> list[Snapshot]:

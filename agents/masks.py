@@ -97,6 +97,11 @@ def of_all() -> Mask:
     return known.mask
 
 
+def last_of_all() -> Mask:
+    """Return the mask of all secrets as it was when the database was last asked."""
+    return _all.mask
+
+
 def values(rows: Iterable[Secret]) -> list[tuple[str, str]]:
     """Return names and values; what was sealed with another key is left out, as nobody here can know its value."""
     found = []

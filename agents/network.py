@@ -9,7 +9,8 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
-from django.db import Error, connections
+from django.db import Error
+from django.db import connection as database
 from django.db.models import BigIntegerField, Count, Max, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
@@ -54,7 +55,7 @@ def record(session: Session, call_id: str, connection: Connection) -> None:
         with _unstored_lock:
             _unstored[session.run.pk] += 1
     finally:
-        connections.close_all()
+        database.close()
 
 
 def unstored(run_id: int) -> str:
@@ -215,4 +216,3 @@ def _read(run_id: int, after: int, upto: int) -> Sequence[dict[str, Any]]:
 
 def _whole(key: str) -> Cast:
     return Cast(KT(f"data__{key}"), BigIntegerField())
-

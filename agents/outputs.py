@@ -1,13 +1,17 @@
-"""Reading the whole outputs of a run, piece by piece, without ever leaving its folder of outputs."""
+"""The whole outputs of a run: read piece by piece, without ever leaving its folder of outputs, and without secrets."""
 
 import os
 import re
 import stat
 from dataclasses import dataclass
 
+from workspaces.masking import Mask
 from workspaces.models import Workspace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+COPY_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,20 @@ def read_output(workspace: Workspace, ref: str, offset: int = 0, limit_bytes: in
         return Piece(os.pread(descriptor, limit_bytes, offset), status.st_size)
     finally:
         os.close(descriptor)
+
+
+def hide(workspace: Workspace, ref: str, mask: Mask) -> int:
+    """Mask an output that is stored already, and return how many secrets were in it."""
+    if not mask:
+        return 0
+    path, stream = workspace.outputs / ref, mask.stream()
+    temporary = path.with_name(f"{ref}.part")
+    with path.open("rb") as whole, temporary.open("wb") as file:
+        while piece := whole.read(COPY_BYTES):
+            file.write(stream.feed(piece))
+        file.write(stream.end())
+    if stream.count:
+        temporary.replace(path)
+    else:
+        temporary.unlink()
+    return stream.count

@@ -4,6 +4,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from agents import masks
 from agents.models import Agent, Run
 from workspaces import snapshots
 from workspaces.models import Workspace
@@ -16,10 +17,11 @@ NAMED_FILES = 200
 GUIDES = ("AGENTS.md", "CLAUDE.md", ".sakura/SAKURA.md", ".sakura/memory.md")
 
 
-def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, commands_work: bool) -> str:
+def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets: str, *, commands_work: bool) -> str:
     """Return the agent's system prompt: role, tools and rules, commands, the repository's own guides, skills.
 
-    `tools` are names; `skills` is the list of those that can be loaded, "" where there are none.
+    `tools` are names; `skills` is the list of those that can be loaded, "" where there are none; `secrets` says which
+    commands get which, "" for none.
     """
     task, repository = run.task, run.task.repository
     limits, policy = task.limits(), task.rules()
@@ -28,6 +30,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, command
         Template((FOLDER / "ground.md").read_text(encoding="utf-8")).substitute(
             tools=", ".join(tools),
             network=", ".join(policy.network) or "none at all",
+            secrets=secrets or "none",
             protected=", ".join(policy.protected) or "none beyond the defaults",
             setup=_lines(repository.setup),
             verify=_lines(policy.verify or repository.verify),
@@ -69,7 +72,7 @@ def review_request(run: Run, claim: dict[str, Any] | None) -> str:
     left_out = changed.file_count - NAMED_FILES
     more = [f"… and {left_out:,} more files"] if left_out > 0 else []
     said = str((claim or {}).get("summary", "")).strip() or "(nothing)"
-    return "\n".join(
+    text = "\n".join(
         [
             "Review the changes of this round against the task.",
             f"# The task\n\n{run.task.title}\n\n{run.task.prompt}",
@@ -80,3 +83,4 @@ def review_request(run: Run, claim: dict[str, Any] | None) -> str:
             "\nUse check_changes with mode full for the diff. End with submit_review.",
         ]
     )
+    return masks.of_run(run.pk).text(text)[0]

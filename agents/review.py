@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import doorbell, events, facts
+from agents import doorbell, events, facts, masks
 from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
 from agents.wording import utc, who
-from workspaces import provenance, snapshots, store
+from workspaces import disclosed, provenance, snapshots, store
 from workspaces.names import raw
 from workspaces.sources import SourceError
 from workspaces.versions import Versions
@@ -22,6 +22,8 @@ from workspaces.versions import Versions
 LIMIT_BODY = 20_000
 LIMIT_COMMENTS = 500
 """Comments that may be open on one run."""
+
+NOT_SEARCHED = "{count:,} of the changed files were not searched for secrets: they are too many, or too large."
 
 _DID = {
     Verdict.APPROVE: "approved this run",
@@ -86,7 +88,7 @@ def _keep(run: Run, user: User, remark: Remark) -> Comment:
         line=remark.line,
         side=remark.side,
         snapshot=run.snapshot,
-        body=remark.body.strip(),
+        body=masks.of_run(run.pk).text(remark.body.strip())[0],
     )
     data = {
         "comment_id": row.pk,
@@ -182,7 +184,7 @@ def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
         by_human=True,
         round=run.round,
         verdict=verdict,
-        summary=summary,
+        summary=masks.of_run(run.pk).text(summary)[0],
         findings=_findings(run, remarks),
         snapshot=run.snapshot,
     )
@@ -231,6 +233,8 @@ def _carry_out(run: Run, user: User, review: Review) -> None:
     changes: dict[str, Any] = {"reason": reason}
     match verdict:
         case Verdict.APPROVE:
+            if left_out := _must_hold_no_secret(run):
+                events.append(run.pk, facts.note(NOT_SEARCHED.format(count=left_out), round=run.round))
             changes |= _commit(run, user, review.summary)
         case Verdict.REQUEST_CHANGES:
             changes |= {"resume_to": Status.IMPLEMENTING.value, "round": run.round + 1, "takeovers": 0}
@@ -243,6 +247,23 @@ def _carry_out(run: Run, user: User, review: Review) -> None:
         Fact(Kind.REVIEW, facts.review_data(review, who(user)), round=review.round),
         facts.moved(came_from, run.status, reason, who(user), round=run.round),
     )
+
+
+def _must_hold_no_secret(run: Run) -> int:
+    """Refuse a tree whose changed files hold a secret of the repository; the base may hold what it holds.
+
+    Return how many changed files are too many, or too large, to be searched.
+    """
+    mask = masks.of_repository(run.place.repository_id)
+    base, latest = store.at(run.place, 0), store.at(run.place, run.snapshot)
+    found = disclosed.find(store.ensure(run.place.repository), base.tree, latest.tree, mask)
+    if found.files:
+        raise Refused(
+            "SECRET_FOUND",
+            f"Secrets of “{run.place.repository.name}” lie in what would be committed: {found.named()}. "
+            "Revert these files on the review page, or request changes, and replace the secrets if others saw them.",
+        )
+    return found.left_out
 
 
 def _commit(run: Run, user: User, summary: str) -> dict[str, str]:
@@ -266,7 +287,8 @@ def _free_branch(run: Run) -> str:
 
 def _message(run: Run, user: User, summary: str) -> str:
     trailers = f"Sakura-Task: {run.task_id}, run {run.number}, by {run.task.model}\nReviewed-by: {who(user)}"
-    return "\n\n".join(part for part in (" ".join(run.task.title.split()), summary, trailers) if part) + "\n"
+    text = "\n\n".join(part for part in (" ".join(run.task.title.split()), summary, trailers) if part) + "\n"
+    return masks.of_run(run.pk).text(text)[0]
 
 
 def _author(user: User) -> tuple[str, str]:
@@ -284,6 +306,7 @@ def push(run: Run, user: User) -> tuple[str, str]:
         raise Refused("NOT_APPROVED", f"The run is “{run.state.label}”; only an approved run has a branch to push.")
     if run.pushed_at is not None:
         raise Refused("PUSHED", f"The branch {run.branch} was pushed at {utc(run.pushed_at)} already.")
+    _must_hold_no_secret(run)
     try:
         snapshots.push(run.place, run.branch)
     except SourceError as error:

@@ -93,8 +93,8 @@ class NetworkData(Data):
     number: int = Field(description="Counts from 1 within the command; what happens to it later has the same number.")
     target: str = Field(description="host:port in lower case; empty where a request named none.")
     way: Literal["refused", "failed", "opened", "closed", "more"] = Field(
-        description="refused: not on the list, or a private address. failed: allowed, and not reached. opened, and later "
-        "closed with its bytes. more: comes last and stands for `count` connections that were not told one by one."
+        description="refused: not on the list, or a private address. failed: allowed, and not reached. opened, and "
+        "later closed with its bytes. more: comes last, for `count` connections that were not told one by one."
     )
     why: str = Field("", description="Of refused, failed and more, in a sentence.")
     sent: int = Field(0, description="Bytes that left the sandbox, told when the connection closed.")

@@ -50,9 +50,7 @@ def put(repository: Repository, by: User, name: str, value: str) -> Secret:
     with transaction.atomic():
         others = masks.values(_locked(repository).secrets.exclude(name=name))
         if len(others) >= PER_REPOSITORY:
-            raise Refused(
-                "TOO_MANY", f"name: the repository has {len(others)} secrets, as many as it may; delete one."
-            )
+            raise Refused("TOO_MANY", f"name: the repository has {len(others)} secrets, as many as it may; delete one.")
         if sum(len(other) for _, other in others) + len(value) > IN_ALL:
             raise Refused("TOO_LONG", f"value: all secrets together have {IN_ALL:,} characters at most.", 422)
         sealed = credentials.seal(value, credentials.SECRET)
@@ -160,6 +158,4 @@ class TaskSecrets:
 
     def described(self) -> str:
         """Return the names and the commands that get them, for an agent; never a value."""
-        return "; ".join(
-            f"{use.name}, only for {', '.join(f'`{rule}`' for rule in use.commands)}" for use in self.uses
-        )
+        return "; ".join(f"{use.name}, only for {', '.join(f'`{rule}`' for rule in use.commands)}" for use in self.uses)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, close_old_connections
 
-from agents import doorbell
+from agents import doorbell, masks
 from agents.events import LeaseLost, TranscriptFull
 from workspaces import sgr, terminal
+from workspaces.masking import Mask
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +26,19 @@ class Stream:
 
     `write` is called by the thread that makes the text. A ticker thread pushes what has gathered every 80 ms, and
     hands it to `keep` (a durable piece: its text and its offset in characters) each second, or each 64 K. A piece
-    begins with the colours in which the one before ended, so that each can be shown by itself.
+    begins with the colours in which the one before ended, so that each can be shown by itself. Secrets are masked
+    also where pieces meet: what may be the beginning of one waits for the next.
     """
 
-    def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        run_id: int,
+        call_id: str = "",
+        keep: Callable[[str, int], None] | None = None,
+        mask: Mask | None = None,
+    ) -> None:
         self._run_id, self._call_id, self._keep = run_id, call_id, keep
+        self._masked = (mask or Mask()).stream()
         self._lock = threading.Lock()
         self._keeping = threading.Lock()
         self._passing: list[str] = []
@@ -42,6 +51,7 @@ class Stream:
     def write(self, text: str) -> None:
         """Take a piece of text."""
         with self._lock:
+            text = self._masked.feed(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
             self._passing.append(text)
             if self._keep is not None and self._kept + self._lasting_chars < KEPT_AT_MOST:
                 self._lasting.append(text)
@@ -77,6 +87,8 @@ class Stream:
         """Push the rest and keep no more: what makes the text durable as a whole comes next."""
         with self._keeping:
             self._keep = None
+        with self._lock:
+            self._passing.append(self._masked.end().decode("utf-8", "surrogatepass"))
         self.push()
 
 
@@ -140,7 +152,7 @@ class OpenStream:
     """A context in which a Stream is served; at its end the rest is pushed."""
 
     def __init__(self, run_id: int, call_id: str = "", keep: Callable[[str, int], None] | None = None) -> None:
-        self._stream = Stream(run_id, call_id, keep)
+        self._stream = Stream(run_id, call_id, keep, masks.of_run(run_id))
 
     def __enter__(self) -> Stream:
         _the_ticker().add(self._stream)

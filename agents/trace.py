@@ -73,20 +73,17 @@ class _Trace:
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
-        self._known = 0
+        self._seen = 0  # the run's last event at the last look, whose kind may be none of KINDS
         self._lock = Lock()
 
     def catch_up(self, run: Run) -> list[Row]:
         with self._lock:
-            if run.last_seq > self._known:
-                self._add(_read(run.pk, self._known))
-                self._known = max(run.last_seq, self._rows[-1].seq if self._rows else 0)
+            known = self._rows[-1].seq if self._rows else 0
+            if run.last_seq > max(known, self._seen) and (fresh := _read(run.pk, known)):
+                has_hole = len(fresh) == ROWS
+                self._rows = _last_calls(fresh if has_hole else [*self._rows, *fresh])
+            self._seen = max(run.last_seq, self._seen)
             return self._rows
-
-    def _add(self, fresh: list[Row]) -> None:
-        if fresh:
-            has_hole = len(fresh) == ROWS
-            self._rows = _last_calls(fresh if has_hole else [*self._rows, *fresh])
 
 
 _traces: Kept[_Trace] = Kept(64)

@@ -134,7 +134,9 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",  # before all that may answer by itself
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agents.net.mask_answers",
     "agents.access.NothingKeptMiddleware",  # after WhiteNoise, whose files may be kept
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -143,7 +145,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "agents.access.RoleRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "sakura_web.urls"
@@ -321,7 +322,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"mask_secrets": {"()": "workspaces.logs.MaskSecrets"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["mask_secrets"]}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         "django.channels.server": {"level": "WARNING"},

@@ -56,19 +56,29 @@ def _alternatives(pattern: str, at: int, brackets: bool, depth: int) -> tuple[li
         raise GlobError("INVALID_PATTERN", f"The braces of the glob are nested more than {_MAX_DEPTH} deep.")
     done: list[str] = []
     here = [""]
+    after_braces = False
     while at < len(pattern) and not (depth and pattern[at] == "}"):
         if depth and pattern[at] == ",":
             done, here, at = [*done, *here], [""], at + 1
         elif pattern[at] == "{" and "}" in pattern[at:]:
             inner, at = _alternatives(pattern, at + 1, brackets, depth + 1)
-            here = [head + tail for head, tail in itertools.product(here, inner[: MAX_ALTERNATIVES + 1])]
+            here = [_joined(head, tail) for head, tail in itertools.product(here, inner[: MAX_ALTERNATIVES + 1])]
+            after_braces = True
         else:
             size = _size(pattern, at, brackets)
-            here = [head + pattern[at : at + size] for head in here]
+            part = pattern[at : at + size]
+            here = [_joined(head, part) if after_braces else head + part for head in here]
+            after_braces = False
             at += size
         if len(done) + len(here) > MAX_ALTERNATIVES:
             raise GlobError("INVALID_PATTERN", f"The braces of the glob come to more than {MAX_ALTERNATIVES} patterns.")
     return [*done, *here], at + bool(depth and at < len(pattern))
+
+
+def _joined(head: str, tail: str) -> str:
+    """Join two pieces at the edge of braces: stars that meet there, as in `*{a,}*`, are one and not a `**`."""
+    star = re.search(r"(?<!\\)(?:\\\\)*\*\Z", head) if tail.startswith("*") else None
+    return head + tail.lstrip("*") if star else head + tail
 
 
 def _size(pattern: str, at: int, brackets: bool) -> int:

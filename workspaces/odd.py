@@ -50,6 +50,7 @@ _ODD = re.compile(
     "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
     f"|(?<=[{_MARKS}]{{{STACKED}}})[{_MARKS}])+"
 )
+_COMBINES = re.compile(f"[{_MARKS}]")
 _ODD_ASCII = re.compile(f"[{_CONTROLS}]+")
 
 
@@ -76,8 +77,9 @@ def code(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def is_odd(character: str) -> bool:
-    return _ODD.fullmatch(character) is not None
+def can_be_odd(character: str) -> bool:
+    """Return whether there is a place where the character is odd, as a mark on a letter is on top of others."""
+    return bool(_ODD.fullmatch(character) or _COMBINES.fullmatch(character))
 
 
 def _sub(replace: Callable[[re.Match[str]], str], text: str) -> str:

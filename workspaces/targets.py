@@ -11,7 +11,7 @@ _HERE = ("localhost", ".localhost", ".localdomain")
 _UNICAST = ipaddress.ip_network("2000::/3")
 """All of IPv6 that is given out to the open internet (RFC 4291, IANA's registry)."""
 _NEVER = tuple(ipaddress.ip_network(text) for text in ("2002::/16", "2001::/32", "192.88.99.0/24", "192.0.0.0/24"))
-"""6to4 and Teredo, whose addresses stand for IPv4 ones; and what is kept for protocols (RFC 6890), as metadata use it."""
+"""6to4 and Teredo, whose addresses stand for IPv4 ones; and what is kept for protocols (RFC 6890)."""
 _EMBEDDED = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that stand for an IPv4 one where a network has only IPv6 (RFC 6052)."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from workspaces import store
 from workspaces.git import Git, GitFull, GitTimeout
+from workspaces.known import parents
 from workspaces.names import shown
 from workspaces.paths import WorkspaceError
 from workspaces.scanning import ENTRY_LIMIT, folder
@@ -207,9 +208,11 @@ def _must_fit(git: Git, tree: str, free_bytes: int) -> None:
         out = git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tree, timeout_s=LIST_S)
     except (GitFull, GitTimeout):
         raise TreeError("TOO_LARGE", f"The base has more files than can be listed; {_SMALLER}") from None
-    sizes = [record.split(b"\t", 1)[0].rsplit(b" ", 1)[1] for record in out.split(b"\0")[:-1]]
-    if len(sizes) > ENTRY_LIMIT:
-        raise TreeError("TOO_LARGE", f"The base has {len(sizes):,} files, more than {ENTRY_LIMIT:,}; {_SMALLER}")
+    heads_and_paths = [record.split(b"\t", 1) for record in out.split(b"\0")[:-1]]
+    if len(heads_and_paths) > ENTRY_LIMIT:
+        raise TreeError("TOO_LARGE", f"The base has {len(heads_and_paths):,} files, over {ENTRY_LIMIT:,}; {_SMALLER}")
+    _must_be_tree([path for _, path in heads_and_paths])
+    sizes = (head.rsplit(b" ", 1)[1] for head, _ in heads_and_paths)
     total = sum(int(size) for size in sizes if size != b"-")
     if total > min(BYTES_LIMIT, free_bytes):
         raise TreeError(
@@ -217,6 +220,23 @@ def _must_fit(git: Git, tree: str, free_bytes: int) -> None:
             f"The files of the base are {total:,} bytes; up to {BYTES_LIMIT:,} are laid out, and {free_bytes:,} are "
             f"free. {_SMALLER.capitalize()}",
         )
+
+
+def _must_be_tree(paths: list[bytes]) -> None:
+    """Refuse names that stand twice in a folder, of which git would lay out one and compare the other."""
+    known: set[bytes] = set()
+    for path in paths:
+        if path in known:
+            raise _twice(path)
+        known.add(path)
+    for above in {path.rpartition(b"/")[0] for path in paths}:
+        for place in (above, *parents(above)):
+            if place in known:
+                raise _twice(place)
+
+
+def _twice(path: bytes) -> TreeError:
+    return TreeError("BROKEN", f"The base has “{shown(path)}” twice; run `git fsck` in the source, choose another.")
 
 
 def hand_over(paths: Iterable[Path], uid: int | None, changed_ns: int) -> None:

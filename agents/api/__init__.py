@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
-from agents.api import changes, errors, files, repositories, reviews, runs, tasks
+from agents.api import changes, errors, files, repositories, reviews, runs, secrets, tasks
 from agents.api.answers import document_errors
 from agents.api.auth import viewer
 from agents.api.idempotency import once
@@ -72,7 +72,7 @@ def _own_door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespon
             allowed = response["Allow"]
             response = errors.error_response(405, "METHOD_NOT_ALLOWED", f"This address takes {allowed} only.")
             response["Allow"] = allowed
-        if response.get("Content-Type", "application/json") != "application/json":
+        if not response.get("Content-Type", "application/json").startswith("application/json"):
             response.headers.setdefault("Content-Disposition", "attachment")
         return response
 
@@ -96,5 +96,5 @@ api = Api(
 )
 errors.install(api)
 api.add_decorator(once)
-for part in (repositories, tasks, runs, changes, files, reviews):
+for part in (repositories, secrets, tasks, runs, changes, files, reviews):
     api.add_router("", part.router)

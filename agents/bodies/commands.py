@@ -7,6 +7,21 @@ from agents.bodies import walls
 from agents.told import Told
 
 
+LIMITS = {
+    "time": "time",
+    "cpu": "processor time",
+    "output": "output",
+    "memory": "memory",
+    "processes": "processes",
+    "open_files": "open files",
+    "file_size": "a file’s size",
+    "disk": "free disk",
+    "tmp": "/tmp",
+    "shm": "/dev/shm",
+}
+"""Each limit (sandbox.Limit) in words after "the limit of"."""
+
+
 def ran(call: Told) -> dict[str, Any]:
     """Return the wall that was around the command, and the id of one in the background."""
     return {
@@ -14,6 +29,7 @@ def ran(call: Told) -> dict[str, Any]:
         "job": call.text("id"),
         "wall": walls.wall(call.part("applied")),
         "is_read_only": told.text(call.part("applied").get("mode")) == "read",
+        "limit": LIMITS.get(call.text("limit"), ""),
         "signal": call.text("signal"),
         "total_bytes": call.count("total_bytes"),
         "timeout_ms": call.count("timeout_ms"),

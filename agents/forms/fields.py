@@ -6,9 +6,12 @@ from annotated_types import Ge, Le
 from django import forms
 from pydantic import ValidationError as BadShape
 
+from agents import secret_rules
+from agents.blocklist import BadRule
 from agents.models import Budgets
 
 COMMANDS, HOSTS, RULES = 20, 50, 200
+SECRET_LINES = 100
 COMMAND_LENGTH, HOST_LENGTH, RULE_LENGTH = 2000, 260, 400
 PLAIN = {"class": "mono", "autocomplete": "off", "spellcheck": "false"}
 
@@ -57,6 +60,35 @@ class Lines(forms.CharField):
             if len(item) > self.item_length:
                 raise forms.ValidationError(f"Item {number} has {len(item)} characters; at most {self.item_length}.")
         return items
+
+
+class SecretUses(Lines):
+    """Which commands get which secrets: one "NAME: command" a line, a name as often as needed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(most=SECRET_LINES, item_length=RULE_LENGTH + 102, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return "\n".join(f"{use['name']}: {rule}" for use in value for rule in use["commands"])
+
+    def clean(self, value: Any) -> Any:
+        """Return what Policy takes. Every line that can't be read is told with what is wrong with it."""
+        found: dict[str, list[str]] = {}
+        faults = []
+        for number, line in enumerate(super().clean(value), 1):
+            name, colon, rule = (part.strip() for part in line.partition(":"))
+            try:
+                if not (colon and rule and name.isidentifier() and name.isascii()):
+                    raise BadRule("write the secret's name, a colon and a command, as in NPM_TOKEN: npm publish *.")
+                secret_rules.check(rule)
+                found.setdefault(name, []).append(rule)
+            except BadRule as error:
+                faults.append(f"Line {number}: {error}")
+        if faults:
+            raise forms.ValidationError(faults)
+        return [{"name": name, "commands": rules} for name, rules in found.items()]
 
 
 class Amount(forms.IntegerField):

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from agents import secrets
 from agents.forms.fields import COMMAND_LENGTH, COMMANDS, HOST_LENGTH, HOSTS, PLAIN, Form, Lines
 from workspaces import sources, targets
 from workspaces.models import Repository
@@ -53,6 +54,34 @@ class RepositoryAddForm(Form):
 def _name_of(source: str) -> str:
     last = source.rstrip("/").replace(":", "/").rsplit("/", 1)[-1]
     return last.removesuffix(".git")[:100] or "repository"
+
+
+class Unshown(forms.Textarea):
+    """A text that never goes back to the page."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class SecretForm(Form):
+    """A secret to set or replace; agents.secrets checks it. The page never shows a value, not even a wrong one."""
+
+    name = forms.CharField(
+        max_length=200,
+        label="Name",
+        help_text="The variable that commands read, as in NPM_TOKEN",
+        widget=forms.TextInput(attrs={**PLAIN, "autocapitalize": "off"}),
+    )
+    value = forms.CharField(
+        max_length=2 * secrets.MOST,
+        strip=False,
+        label="Value",
+        help_text="8 to 8,192 characters; lines are fine, as of a key. Stored encrypted, never shown again",
+        widget=Unshown(attrs={"rows": 3, **PLAIN}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="secret_%s", **kwargs)
 
 
 class RepositoryForm(Form):

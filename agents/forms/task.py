@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from pydantic import ValidationError as BadShape
 
+from agents import secrets
 from agents.encoding import safe, safe_text
 from agents.forms.fields import (
     COMMAND_LENGTH,
@@ -22,6 +23,7 @@ from agents.forms.fields import (
     Amount,
     Form,
     Lines,
+    SecretUses,
     bound_messages,
     bounds,
 )
@@ -125,6 +127,11 @@ class TaskForm(Form):
         label="Paths that may hold secrets",
         help_text="One glob a line, as in tests/fixtures/**. Elsewhere no agent writes a key or token",
     )
+    secrets = SecretUses(
+        rows=3,
+        label="Secrets for single commands",
+        help_text="One NAME: command a line, as in NPM_TOKEN: npm publish *. Only that command gets it",
+    )
     once = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, repositories: QuerySet[Repository], **kwargs: Any) -> None:
@@ -174,6 +181,11 @@ class TaskForm(Form):
             policy = Policy(**{name: data[name] for name in Policy.model_fields if name in data})
         except BadShape as error:
             self.add_shape_errors(error)
+            return
+        if isinstance(data.get("repository"), Repository) and (
+            wrong := secrets.unknown(data["repository"], policy.secrets)
+        ):
+            self.add_error("secrets", wrong)
             return
         data["policy"] = safe(policy.model_dump())
 

@@ -84,8 +84,7 @@ def _pieces(html: str) -> Iterator[str]:
 
 def _mark(found: re.Match[str]) -> str:
     code = int(found["code"], 16)
-    is_odd = code <= 0x10FFFF and odd.is_odd(chr(code))
-    return odd.mark(chr(code)) if is_odd else found[0]
+    return odd.mark(chr(code)) if code <= 0x10FFFF and odd.can_be_odd(chr(code)) else found[0]
 
 
 def _tag(tag: re.Match[str]) -> str:

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents import doorbell
 from agents import repositories as acting
+from agents import secrets as keeping
 from agents.access import requires
 from agents.control import Refused
-from agents.forms.repository import RepositoryAddForm, RepositoryForm
+from agents.forms.repository import RepositoryAddForm, RepositoryForm, SecretForm
 from agents.models import Role, has_role
 from agents.views import asked
 from workspaces import credentials, sources
@@ -61,12 +62,17 @@ def _create(request: HttpRequest, form: RepositoryAddForm) -> Repository | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def repository(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one repository; an operator's POST changes its commands. `?part=status` gives its state alone."""
-    row = get_object_or_404(Repository.objects.annotate(task_count=Count("tasks")), pk=pk)
+    row = found(pk)
     if request.GET.get("part") == "status":
         return render(request, "agents/_repository_status.html", {"repository": row})
     if request.method == "POST":
         return _save(request, pk=pk)
-    return _show(request, row, RepositoryForm(initial=_kept(row)))
+    return show(request, row)
+
+
+def found(pk: int) -> Any:
+    """Return a repository with its `task_count`. Raises Http404."""
+    return get_object_or_404(Repository.objects.annotate(task_count=Count("tasks")), pk=pk)
 
 
 def _kept(row: Repository) -> dict[str, Any]:
@@ -75,10 +81,10 @@ def _kept(row: Repository) -> dict[str, Any]:
 
 @requires(Role.OPERATOR)
 def _save(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(Repository, pk=pk)
+    row = found(pk)
     form = RepositoryForm(_taken_over(request, row))
     if not form.is_valid():
-        return _show(request, row, form)
+        return show(request, row, form)
     data = form.cleaned_data
     row.setup, row.setup_hosts, row.verify = data["setup"], data["setup_hosts"], data["verify"]
     changed = ["setup", "setup_hosts", "verify"]
@@ -106,9 +112,24 @@ def _words(suggestion: Any) -> str:
     return str(suggestion.get("command", "")) if isinstance(suggestion, dict) else str(suggestion)
 
 
-def _show(request: HttpRequest, row: Repository, form: RepositoryForm) -> HttpResponse:
-    context = {"repository": row, "form": form, "suggestions": _suggestions(row), "size_bytes": _size(row)}
+def show(
+    request: HttpRequest, row: Repository, form: RepositoryForm | None = None, secret_form: SecretForm | None = None
+) -> HttpResponse:
+    """Return the page of a repository, with forms as they were sent, or new ones."""
+    context = {
+        "repository": row,
+        "form": form or RepositoryForm(initial=_kept(row)),
+        "suggestions": _suggestions(row),
+        "size_bytes": _size(row),
+        "secrets": _secrets(row),
+        "secret_form": secret_form or SecretForm(),
+    }
     return render(request, "agents/repository.html", context)
+
+
+def _secrets(row: Repository) -> list[dict[str, Any]]:
+    kept = row.secrets.select_related("set_by").order_by("name")[: keeping.PER_REPOSITORY]
+    return [{"secret": each, "readable": keeping.is_readable(each)} for each in kept]
 
 
 def _suggestions(row: Repository) -> list[dict[str, str]]:

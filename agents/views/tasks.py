@@ -17,6 +17,7 @@ from agents.launching import PROMPT_LIMIT
 from agents.models import IdempotencyKey, Role, Run, Task
 from agents.models.task import SCRIPTED
 from agents.providers import models
+from agents.secrets import PER_REPOSITORY
 from agents.templatetags import prose
 from agents.views import asked
 from workspaces import sandbox, sources
@@ -120,6 +121,7 @@ def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
     return {
         "form": form,
         "repository": chosen,
+        "secret_names": chosen.secrets.values_list("name", flat=True)[:PER_REPOSITORY] if chosen else [],
         "no_repository": not ready.exists(),
         "unready": list(Repository.objects.exclude(status=Repository.Status.READY)[:20]) if chosen is None else [],
         "branches": _branches(chosen) if chosen else [],

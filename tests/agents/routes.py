@@ -10,9 +10,10 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from agents import control, events
 from agents.events import Fact
-from agents.models import ApiToken, Comment, Kind, LoginLink, Role, Run, Status
+from agents.models import ApiToken, Comment, Kind, LoginLink, Role, Run, Secret, Status
 from tests.agents.reviewing import FIXED, scene
 from tests.conftest import task_fields
+from workspaces import credentials
 from workspaces.models import Repository
 
 ANYBODY, LOGGED_IN = "anybody", "logged in"
@@ -93,6 +94,8 @@ SITE: Table = {
     "repositories/<int:pk>/refresh/": post(OPERATE),
     "repositories/<int:pk>/cancel/": post(OPERATE),
     "repositories/<int:pk>/delete/": post(ADMINISTER),
+    "repositories/<int:pk>/secrets/": post(OPERATE, body={"name": "NPM_TOKEN", "value": "tok-0123456789"}),
+    "repositories/<int:pk>/secrets/<str:name>/delete/": post(OPERATE),
     "tasks/new/": look(OPERATE) | post(OPERATE, body=TASK),
     "tasks/preview/": post(OPERATE, 200, {"text": "*hello*"}),
     "tasks/<int:pk>/": look(),
@@ -137,6 +140,11 @@ API: Table = {
     "api/v1/repositories": get() | post(OPERATE, 201, {"name": "other", "source": "https://git.example.org/other.git"}),
     "api/v1/repositories/<int:repository_id>": get() | {"DELETE": Way(ADMINISTER, 409)},
     "api/v1/repositories/<int:repository_id>/refresh": post(OPERATE, 200),
+    "api/v1/repositories/<int:repository_id>/secrets": get(),
+    "api/v1/repositories/<int:repository_id>/secrets/<name>": {
+        "PUT": Way(OPERATE, 200, {"value": "tok-0123456789"}),
+        "DELETE": Way(OPERATE, 204),
+    },
     "api/v1/tasks": get()
     | post(OPERATE, 201, {"repository": "calc", "title": "Mend", "prompt": "Mend it.", "script": {"implementer": []}}),
     "api/v1/tasks/<int:task_id>": get(),
@@ -207,6 +215,8 @@ class World:
         found.call_seq = event.seq
         found.comment = Comment.objects.create(run=run, user=user, path="calc.py", line=1, body="A remark.").pk
         found.token = ApiToken.make(user, "mine")[0].pk
+        sealed = credentials.seal("tok-9876543210", credentials.SECRET)
+        Secret.objects.create(repository=repository, name="NPM_TOKEN", sealed=sealed)
         for status in (Status.QUEUED, Status.PAUSED, Status.FAILED):
             other = control.launch(None, **task_fields(repository))
             Run.objects.filter(pk=other.pk).update(status=status)
@@ -228,6 +238,8 @@ class World:
             "<int:repository_id>": self.repository.pk,
             "<int:seq>": self.call_seq,
             "<int:comment>": self.comment,
+            "<str:name>": "NPM_TOKEN",
+            "<name>": "NPM_TOKEN",
             "<str:ref>": OUTPUT,
             "<ref>": OUTPUT,
             "^": "unknown",

@@ -120,6 +120,7 @@ NAMES = {
     "zalgo": "Z" + "\u0301" * 100,
 }
 BIG = 10_000_000
+DOCUMENT = ".sakura/docs/<b>bad\u202e.md"
 BRANCH = 'main"><img/src=x/onerror=pwned(1)>\u202e{{7}}'
 
 
@@ -138,7 +139,9 @@ def make_source(folder: Path, home: Home) -> Path:
 
 def _write_files(folder: Path, home: Home) -> None:
     (folder / "page.html").write_text(f"<!doctype html><title>x</title>\n{markup(home)}{ODD}\n")
-    (folder / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" onload="pwned(1)"><script>pwned(2)</script></svg>')
+    (folder / "drawing.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" onload="pwned(1)"><script>pwned(2)</script></svg>'
+    )
     (folder / "trojan.py").write_text(TROJAN)
     (folder / "one-line.js").write_bytes(b"x" * BIG)
     (folder / "many.txt").write_text("line\n" * 100_000)
@@ -178,9 +181,11 @@ def _write_sakura(folder: Path, home: Home) -> None:
     (skill / "SKILL.md").write_text(f"---\nname: evil\ndescription: {about}\n---\n{prose(home)}")
     (folder / ".sakura" / "SAKURA.md").write_text(f"# <img src=x onerror=pwned(1)> {ODD}\n\n{prose(home)}")
     (folder / ".sakura" / "memory.md").write_text(f"## 2025-01-01 <script>pwned(1)</script> {ODD}\n\n{prose(home)}")
-    (folder / ".sakura" / "docs").mkdir()
-    (folder / ".sakura" / "docs" / "<b>bad\u202e.md").write_text(prose(home))
-    (folder / "package.json").write_text(json.dumps({"scripts": {"test": "<script>pwned(1)</script>\u202e", "<img>": "x"}}))
+    (folder / DOCUMENT).parent.mkdir()
+    (folder / DOCUMENT).write_text(prose(home))
+    (folder / "package.json").write_text(
+        json.dumps({"scripts": {"test": "<script>pwned(1)</script>\u202e", "<img>": "x"}})
+    )
 
 
 # --- the script ----------------------------------------------------------------------------------

@@ -81,7 +81,6 @@ def tells(scene: "Scene", result: Result) -> bool:
 
 def worked(scene: "Scene", result: Result) -> bool:
     """A call of the script was not refused."""
-    assert " worked" in result.content or " E" in result.content or "refused" in result.content, result.content
     return " worked" in result.content
 
 

@@ -1,5 +1,21 @@
 """The table of attacks."""
 
+from tests.wall import attacks_kernel as kernel
+from tests.wall import attacks_later as later
+from tests.wall import attacks_network as network
 from tests.wall import attacks_outside as outside
+from tests.wall import attacks_resources as resources
+from tests.wall.attack import Attack
 
-ATTACKS = (*outside.FILES, *outside.APPLICATION, *outside.RUNS, *outside.PROCESSES)
+ATTACKS: tuple[Attack, ...] = (
+    *outside.FILES,
+    *outside.APPLICATION,
+    *outside.RUNS,
+    *outside.PROCESSES,
+    *network.SOCKETS,
+    *kernel.KERNEL,
+    *kernel.PRIVILEGES,
+    *resources.RESOURCES,
+    *resources.DAEMONS,
+    *later.LATER,
+)

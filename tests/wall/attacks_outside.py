@@ -2,21 +2,23 @@
 
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from agents.tools.base import Result
 from tests.wall.attack import BARE, Attack, Group, changed, differs, harmed, tells, worked
 from tests.wall.scene import Scene
 
-_file = partial(
-    Attack, group=Group.FILES, language="bash", breach=tells, control=BARE, stopped_by="mount allow-list"
-)
+_file = partial(Attack, group=Group.FILES, language="bash", breach=tells, control=BARE, stopped_by="mount allow-list")
 FILES = (
     _file("A file outside is read by its path", script="cat $treasure"),
     _file("A file outside is read by way of `..`", script="cat $(realpath -m --relative-to=$tree $treasure)"),
     _file("A file outside is read through a symbolic link", script="ln -s $treasure link; cat link"),
     _file("A file outside is read through a hard link", script="ln $treasure hard; cat hard"),
     _file("A file outside is read by way of /proc/self/root", script="cat /proc/self/root$treasure"),
-    _file("A file outside is read by way of /proc/self/cwd", script="cd /; cd $tree; cat /proc/self/cwd/../../../../outside/*"),
+    _file(
+        "A file outside is read by way of /proc/self/cwd",
+        script="cd /; cd $tree; cat /proc/self/cwd/../../../../outside/*",
+    ),
     _file("A file outside is read by a descriptor of the root folder", script="exec 9</; cat /proc/self/fd/9$treasure"),
     _file(
         "A file outside is read through the root or the folder of any process",
@@ -30,7 +32,9 @@ FILES = (
         script="handle = call('openat2', -100, scene['treasure'].encode(), bytes(24), 24); print(os.read(handle, 99))",
         breach=worked,
     ),
-    _file("What others left in /tmp is read", script="cat $left_in_tmp", needs=("unix",), stopped_by="a /tmp of its own"),
+    _file(
+        "What others left in /tmp is read", script="cat $left_in_tmp", needs=("unix",), stopped_by="a /tmp of its own"
+    ),
     _file(
         "What others left in /dev/shm is read",
         script="cat $left_in_shm",
@@ -45,7 +49,7 @@ FILES = (
     ),
     _file("A file is moved out of the tree", script="echo $word > mine; mv mine $outside/theirs", breach=changed),
     _file("A file outside is moved into the tree", script="mv $treasure taken", breach=changed),
-    _file("A file outside is removed", script="rm -f $treasure; find / -name treasure -delete", breach=changed),
+    _file("A file outside is removed", script="rm -f $treasure", breach=changed),
     _file(
         "The machine's table of passwords is read",
         script="cat /etc/shadow && echo it worked || true",
@@ -59,7 +63,7 @@ FILES = (
         stopped_by="read-only system",
         control=differs("Read-only file system", "Permission denied"),
     ),
-)  # fmt: skip
+)
 
 _own = partial(
     Attack, group=Group.APPLICATION, language="bash", breach=tells, control=BARE, stopped_by="mount allow-list"
@@ -83,7 +87,9 @@ APPLICATION = (
         breach=changed,
     ),
     _own("The secret key is read", script="cat $secret_key", needs=("application",)),
-    _own("The application's code is changed", script="echo 'import os' >> $code", needs=("application",), breach=changed),
+    _own(
+        "The application's code is changed", script="echo 'import os' >> $code", needs=("application",), breach=changed
+    ),
     _own(
         "The application's installation is looked at",
         script="ls $base/manage.py $code && echo it worked || true",
@@ -92,17 +98,17 @@ APPLICATION = (
     ),
     _own(
         "The server's environment is read",
-        script="cat /proc/*/environ | tr '\\0' '\\n'",
+        script="cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a ^SAKURA_SECRET_KEY",
         needs=("server",),
         stopped_by="process namespace, clean environment",
     ),
     _own(
         "The server's command line is read",
-        script="cat /proc/*/cmdline | tr '\\0' ' '",
+        script="cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -a ^--key=",
         needs=("server",),
         stopped_by="process namespace",
     ),
-)  # fmt: skip
+)
 
 
 def _deploy_key(scene: Scene, held: ExitStack) -> None:
@@ -114,9 +120,14 @@ def _deploy_key(scene: Scene, held: ExitStack) -> None:
 
 
 _run = partial(
-    Attack, group=Group.RUNS, language="bash", breach=tells, control=BARE, needs=("other_run",),
+    Attack,
+    group=Group.RUNS,
+    language="bash",
+    breach=tells,
+    control=BARE,
+    needs=("other_run",),
     stopped_by="mount allow-list",
-)  # fmt: skip
+)
 ALTERNATES = """
 printf '%s\\n' ${stores//:/ } /sakura/objects/../../runs.git/objects > .git/objects/info/alternates
 git cat-file -p $blob; git show $blob
@@ -124,13 +135,7 @@ git cat-file -p $blob; git show $blob
 
 
 def _other_tree_written(scene: Scene, result: Result) -> bool:
-    return any(scene.word in path.read_text() for path in _tree_of_other(scene).glob("*.txt"))
-
-
-def _tree_of_other(scene: Scene):  # type: ignore[no-untyped-def]
-    from pathlib import Path
-
-    return Path(scene.told["other"])
+    return any(scene.word in path.read_text() for path in Path(scene.told["other"]).glob("*.txt"))
 
 
 def _mirror_written(scene: Scene, result: Result) -> bool:
@@ -144,7 +149,11 @@ def _open_mirror(scene: Scene, held: ExitStack) -> None:
 
 RUNS = (
     _run("Another run's tree is read", script="cat $other/plan.txt"),
-    _run("Another run's tree is written", script="echo $word > $other/more.txt; echo $word >> $other/plan.txt", breach=_other_tree_written),
+    _run(
+        "Another run's tree is written",
+        script="echo $word > $other/more.txt; echo $word >> $other/plan.txt",
+        breach=_other_tree_written,
+    ),
     _run("Another run's HOME is read", script="cat $other_home/note"),
     _run(
         "Another run's commit is shown, by alternates that name its objects",
@@ -152,8 +161,8 @@ RUNS = (
         stopped_by="mount allow-list, a store of objects per run",
     ),
     _run(
-        "Another run's commit is fetched",
-        script="git fetch -q $other sakura/work; git show FETCH_HEAD:plan.txt",
+        "Another run's commit is shown, by objects that the environment names",
+        script="GIT_ALTERNATE_OBJECT_DIRECTORIES=$stores git cat-file -p $blob",
         stopped_by="mount allow-list, a store of objects per run",
     ),
     _run(
@@ -165,12 +174,12 @@ RUNS = (
     ),
     _run(
         "A secret of another command of the same run is read from its environment",
-        script="cat /proc/*/environ | tr '\\0' '\\n'",
+        script="cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a ^DEPLOY_KEY",
         needs=(),
         stage=_deploy_key,
         stopped_by="process namespace per command",
     ),
-)  # fmt: skip
+)
 
 _process = partial(
     Attack, group=Group.PROCESSES, breach=tells, control=BARE, needs=("server",), stopped_by="process namespace"
@@ -253,4 +262,4 @@ print(code() if queue < 0 else libc.mq_receive(queue, found, ctypes.c_size_t(819
 """,
         stopped_by="IPC namespace",
     ),
-)  # fmt: skip
+)

@@ -90,7 +90,7 @@ class Scene:
     def _run(self, attack: Attack, level: str, before: str = "") -> Result:
         self._lay_out(attack, before)
         self.bench.cancelled.clear()
-        bounds = {f"SAKURA_{name}": value for name, value in attack.bounds.items()}
+        bounds = {f"SAKURA_{name}": value for name, value in attack.bounds.items() if level == "full"}
         with override_settings(**bounds), ExitStack() as staged:
             attack.stage(self, staged)
             result = self.bench.call(

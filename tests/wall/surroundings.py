@@ -47,7 +47,7 @@ def application(scene: "Scene") -> Told:
     database = scene.put("db.sqlite3", b"")
     with sqlite3.connect(database) as target:
         connection.ensure_connection()
-        connection.connection.backup(target)
+        target.executescript("\n".join(connection.connection.iterdump()))
     key, code = scene.put("secret_key", scene.treasure), scene.put("code/manage.py", "print()\n")
     scene.outside_then = scene.outside_now()
     return {"database": str(database), "secret_key": str(key), "code": str(code), "base": str(settings.BASE_DIR)}

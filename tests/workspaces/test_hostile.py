@@ -1,94 +1,42 @@
 """Nothing that a tree, a source or the server's environment holds makes our git run a program."""
 
 import os
+import re
+import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import GIT_ENV, git
 from tests.workspaces.places import prepared, statuses, take, taken
-from workspaces import putting_back, scanning, snapshots, sources, store
+from tests.workspaces.traps import ASK, TRAPS, Snare, everything, snare
+from workspaces import objects, scanning, snapshots, sources, store, trees
 from workspaces.git import Bounds, Git, GitError, GitFull, GitStopped, GitTimeout, make_bare
 from workspaces.models import Repository, Workspace
+from workspaces.trees import TreeError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.django_db
-
-Trap = Callable[[str], str]
-
-
-@pytest.fixture
-def mark(tmp_path: Path) -> Path:
-    """The file that a trap makes when it runs."""
-    return tmp_path / "it-ran"
-
-
-@pytest.fixture
-def trap(tmp_path: Path, mark: Path) -> str:
-    """A program that leaves a mark, and works as a filter."""
-    script = tmp_path / "trap"
-    script.write_text(f"#!/bin/sh\ntouch {mark}\ncat\n")
-    script.chmod(0o755)
-    return str(script)
-
-
-def set_traps(git_dir: Path, trap: str) -> None:
-    """Set every trap that a repository's own configuration can hold."""
-    for key in (
-        "core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "core.alternateRefsCommand",
-        "diff.external", "diff.evil.command", "diff.evil.textconv", "filter.evil.clean", "filter.evil.smudge",
-        "filter.evil.process", "merge.evil.driver", "uploadpack.packObjectsHook", "gpg.program", "credential.helper",
-    ):  # fmt: skip
-        git(git_dir, "config", "--file", str(git_dir / "config"), key, trap)
-    git(git_dir, "config", "--file", str(git_dir / "config"), "filter.evil.required", "true")
-    hooks = git_dir / "hooks"
-    hooks.mkdir(exist_ok=True)
-    for name in (
-        "pre-receive", "update", "post-receive", "post-update", "reference-transaction", "post-checkout", "pre-commit",
-        "post-index-change", "fsmonitor-watchman", "push-to-checkout", "proc-receive", "pre-push", "pre-auto-gc",
-    ):  # fmt: skip
-        (hooks / name).unlink(missing_ok=True)
-        (hooks / name).symlink_to(trap)
-
 
 ATTRIBUTES = "* filter=evil diff=evil merge=evil text eol=crlf ident working-tree-encoding=UTF-16 export-subst\n"
 
 
-def everything(workspace: Workspace) -> None:
-    """Do all that reads the tree or its history."""
-    number = taken(workspace).number
-    snapshots.changes(workspace)
-    snapshots.patch(workspace)
-    for file in snapshots.changes(workspace).files:
-        snapshots.file_diff(workspace, file.path)
-        snapshots.revert(workspace, file.path)
-    snapshots.align(workspace)
-    putting_back.carry_out(workspace, putting_back.planned(workspace, "calc.py", number))
-    take(workspace)
-    snapshots.commit_branch(workspace, "sakura/1-x", "x", "Ann", "a@example.org")
-    snapshots.push(workspace, "sakura/1-x")
-    workspace.epoch += 1
-    workspace.save()
-    snapshots.prepare(workspace)
+@pytest.fixture
+def laid(tmp_path: Path) -> Snare:
+    return snare(tmp_path / "snare")
 
 
-def test_nothing_of_the_agents_own_git_or_a_nested_one_runs(repository: Repository, trap: str, mark: Path) -> None:
-    workspace = prepared(repository)
-    set_traps(workspace.tree / ".git", trap)
-    nested = workspace.tree / "nested"
-    nested.mkdir()
-    git(nested, "init", "--quiet")
-    git(nested, "commit", "--quiet", "--allow-empty", "-m", "x")
-    set_traps(nested / ".git", trap)
-    (workspace.tree / ".gitattributes").write_text(ATTRIBUTES)
-    (nested / ".gitattributes").write_text(ATTRIBUTES)
-    (nested / "file").write_text("x\n")
-    (workspace.tree / "calc.py").write_text("changed\n")
-    everything(workspace)
-    assert not mark.exists()
+def mirrored(source: Path | str, status: str = "ready") -> Repository:
+    row = Repository.objects.create(name=str(Repository.objects.count()), source=str(source))
+    sources.mirror(row.pk)
+    row.refresh_from_db()
+    assert row.status == status, row.error
+    return row
 
 
 def test_a_tree_that_names_its_own_config_and_attributes_is_stored_as_bytes(repository: Repository) -> None:
@@ -104,82 +52,325 @@ def test_a_tree_that_names_its_own_config_and_attributes_is_stored_as_bytes(repo
     assert (workspace.tree / "file.txt").read_bytes() == data
 
 
-def test_nothing_that_a_local_source_configures_runs(source: Path, trap: str, mark: Path) -> None:
-    (source / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
-    git(source, "add", "--all")
-    git(source, "commit", "--quiet", "-m", "attributes")
-    set_traps(source / ".git", trap)
-    git(source, "config", "--file", str(source / ".git" / "config"), "core.hooksPath", str(source / ".git" / "hooks"))
-    (source / "calc.py").write_text("an uncommitted change\n")
-    os.utime(source / "README.md")
-    row = Repository.objects.create(name="x", source=str(source))
-    sources.mirror(row.pk)
-    row.refresh_from_db()
-    assert row.status == "ready", row.error
-    assert sources.uncommitted(row) >= 1
-    sources.refresh(row)
-    workspace = prepared(row)
-    (workspace.tree / "calc.py").write_text("changed\n")
-    everything(workspace)
-    assert not mark.exists()
+# --- around git --------------------------------------------------------------------------------------
 
 
-def test_the_traps_of_these_tests_do_catch_plain_git(source: Path, trap: str, mark: Path) -> None:
-    set_traps(source / ".git", trap)
-    subprocess.run(["git", "status"], cwd=source, env=GIT_ENV, capture_output=True, check=False)
-    assert mark.exists()
+EVIL = "[core]\n\tfsmonitor = {trap}\n\tpager = {trap}\n[diff]\n\texternal = {trap}\n[uploadpack]\n\tpackObjectsHook = {trap}\n"
+AROUND = [
+    ("GIT_CONFIG_GLOBAL", "{around}/.gitconfig", "git status"),
+    ("GIT_CONFIG_SYSTEM", "{around}/.gitconfig", "unset GIT_CONFIG_NOSYSTEM; git status"),
+    ("HOME", "{around}", "unset GIT_CONFIG_GLOBAL; git clone -q --no-local . {around}/clone"),  # its packObjectsHook
+    ("XDG_CONFIG_HOME", "{around}/xdg", "unset GIT_CONFIG_GLOBAL; git status"),
+    ("GIT_CONFIG_PARAMETERS", "'core.fsmonitor={trap}'", "git status"),
+    ("GIT_EXTERNAL_DIFF", "{trap}", "echo x >> README.md; git diff"),
+    ("GIT_SSH_COMMAND", "{trap}", "git ls-remote ssh://127.0.0.1/x"),
+    ("GIT_PROXY_COMMAND", "{trap}", "git ls-remote git://127.0.0.1/x"),
+    ("GIT_ASKPASS", "{trap}", ASK),
+    ("GIT_EDITOR", "{trap}", "git commit --allow-empty"),
+    ("GIT_TEMPLATE_DIR", "{around}/template", "git clone -q . {around}/clone"),
+    ("GIT_EXEC_PATH", "{around}/programs", "git fetch -q {other}"),
+    ("GIT_TRACE", "{mark}", "git status"),
+    ("GIT_DIR", "{around}/evil.git", "git --work-tree=. status"),
+    ("PATH", ".:/usr/local/bin:/usr/bin:/bin", "git status"),
+]
 
 
-def test_ext_urls_and_other_helpers_are_not_run(tmp_path: Path, mark: Path) -> None:
-    git_dir = make_bare(tmp_path / "x.git")
-    for url in (f"ext::touch {mark}", f"ext::sh -c touch% {mark}", "fd::3"):
-        with pytest.raises(GitError, match="not allowed"):
-            git_dir.run("fetch", "--", url)
-        row = Repository.objects.create(name=url, source=url)
-        sources.mirror(row.pk)
-        row.refresh_from_db()
-        assert row.status == "failed"
-    assert not mark.exists()
-
-
+@pytest.mark.parametrize(("name", "value", "spring"), AROUND, ids=[name for name, *_ in AROUND])
 def test_the_servers_environment_does_not_reach_git(
-    repository: Repository, trap: str, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, value: str, spring: str, source: Path, laid: Snare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tmp_path / "evil.config"
-    config.write_text(f"[core]\n\tfsmonitor = {trap}\n\tpager = {trap}\n[diff]\n\texternal = {trap}\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(config))
-    monkeypatch.setenv("GIT_EXTERNAL_DIFF", trap)
-    monkeypatch.setenv("GIT_SSH_COMMAND", trap)
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    monkeypatch.setenv("GIT_TRACE", str(mark))
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.fsmonitor")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", trap)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
-    workspace = prepared(repository)
+    around = tmp_path / "around"
+    for folder in ("template/hooks", "programs", "evil.git/objects", "evil.git/refs", "xdg/git"):
+        (around / folder).mkdir(parents=True)
+    for file in (".gitconfig", "xdg/git/config", "evil.git/config"):
+        (around / file).write_text(laid.told(EVIL))
+    (around / "evil.git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for program in ("template/hooks/post-checkout", "programs/git-upload-pack", "programs/git-fetch"):
+        (around / program).symlink_to(laid.program)
+    laid.words.update({"{around}": str(around), "{mark}": str(laid.mark)})
+    control = Path(shutil.copytree(source, tmp_path / "control"))
+    for folder in (source, control):
+        (folder / "git").symlink_to(laid.program)
+        (folder / "env").symlink_to(laid.program)
+    assert laid.sprung_by(spring, control, **{name: laid.told(value)}), "it reaches plain git"
+    shutil.rmtree(around / "clone", ignore_errors=True)
+
+    monkeypatch.setenv(name, laid.told(value))
+    workspace = prepared(row := mirrored(source))
+    sources.uncommitted(row)
     (workspace.tree / "calc.py").write_text("changed\n")
     everything(workspace)
-    assert not mark.exists()
+    assert not laid.mark.exists()
+
+
+def test_no_secret_of_the_server_reaches_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
     seen = Git(None).run("-c", "alias.env=!env", "env").decode()
     assert "s3cret" not in seen
     assert "ANTHROPIC" not in seen
 
 
-def make_tree(source: Path, entry: str) -> str:
-    done = subprocess.run(["git", "mktree"], cwd=source, env=GIT_ENV, input=f"{entry}\n".encode(), capture_output=True)
-    return done.stdout.decode().strip()
+def test_no_other_module_starts_git() -> None:
+    """Whoever starts programs is known, names no git, and GitPython is one module's alone."""
+    starts, names, has_gitpython = set(), set(), set()
+    for file in (path for package in ("agents", "workspaces", "sakura_web") for path in (ROOT / package).rglob("*.py")):
+        text, name = file.read_text(), file.relative_to(ROOT).as_posix()
+        if re.search(r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(exec|spawn|posix_spawn|system|popen)", text):
+            starts.add(name)
+        if re.search(r"""[\[(]\s*f?["'](?:/\S*/)?git["' ]""", text):
+            names.add(name)
+        if re.search(r"^\s*(?:import git|from git)\b", text, re.MULTILINE):
+            has_gitpython.add(name)
+    assert has_gitpython == {"workspaces/git.py"}
+    assert starts & names <= {"sakura_web/bootstrap.py"}, "which only looks whether there is a git"
+    assert {"workspaces/ripgrep.py", "workspaces/setup.py", "workspaces/apart/__init__.py"} <= starts
+    assert not starts & {"workspaces/git.py", "workspaces/git_process.py", "workspaces/agent_git.py"}
 
 
-def test_hostile_paths_in_a_base_are_refused_not_written(source: Path) -> None:
-    blob = git(source, "hash-object", "-w", "calc.py")
-    root = make_tree(source, f"040000 tree {make_tree(source, f'100644 blob {blob}{chr(9)}config')}{chr(9)}.GIT")
-    git(source, "update-ref", "refs/heads/main", git(source, "commit-tree", root, "-m", "evil"))
+# --- sources -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "--upload-pack={trap}", "-u{trap}", "ext::{trap}", "ext::sh -c {trap}", "fd::3", "foo::bar", "trap::x",
+        "ext://{trap}", "ssh://-oProxyCommand={trap}/x", "ssh://-oProxyCommand={trap}@127.0.0.1/x",
+        "-oProxyCommand={trap}:x", "-oProxyCommand={trap}@127.0.0.1:x", "x@-oProxyCommand={trap}:x",
+        "ssh://127.0.0.1:-oProxyCommand={trap}/x", "file:///x?upload-pack={trap}", "https://127.0.0.1:1/--upload-pack={trap}",
+    ],
+)  # fmt: skip
+def test_a_source_that_is_an_option_or_a_helper_runs_nothing(source: str, laid: Snare) -> None:
+    """The row is made behind the form's back, which would refuse most of them."""
+    row = mirrored(laid.told(source), "failed")
+    sources.refresh(row, timeout_s=5)
+    sources.uncommitted(row)
+    assert not laid.mark.exists()
+
+
+def test_a_helper_of_that_name_would_run_with_plain_git(source: Path, laid: Snare) -> None:
+    assert laid.sprung_by("git -c protocol.ext.allow=always ls-remote 'ext::{trap}'", source)
+    assert laid.sprung_by("PATH={bin}:$PATH git ls-remote trap::x", source)
+    assert laid.sprung_by("git ls-remote --upload-pack={trap} {other}", source)
+
+
+@pytest.mark.parametrize(
+    "odd", ["--output={mark}", "-O{mark}", "--exec={trap}", "@{{-1}}", "x..y", "x:y", "HEAD^{{/x}}"]
+)
+def test_names_that_are_options_are_no_options(odd: str, source: Path, laid: Snare) -> None:
+    name = odd.format(mark=laid.mark, trap=laid.program)
+    row = mirrored(source)
+    with pytest.raises(sources.SourceError):
+        sources.resolve(row, name)
+    workspace = prepared(row)
+    (workspace.tree / "-x").write_text("x\n")
+    (workspace.tree / f"{name.replace('/', '_')}").write_text("x\n")
+    taken(workspace)
+    for file in snapshots.changes(workspace).files:
+        assert snapshots.file_diff(workspace, file.path).hunks
+        snapshots.revert(workspace, file.path)
+    with pytest.raises(sources.SourceError):
+        snapshots.commit_branch(workspace, name, "x", "Ann", "a@example.org")
+    assert not laid.mark.exists()
+
+
+def test_a_branch_that_reads_like_an_option_is_a_branch(source: Path, laid: Snare) -> None:
+    git(source, "update-ref", f"refs/heads/--upload-pack={laid.program}", "HEAD")
+    git(source, "symbolic-ref", "HEAD", f"refs/heads/--upload-pack={laid.program}")
+    row = mirrored(source)
+    assert row.default_branch.startswith("--upload-pack=")
+    sources.refresh(row)
+    assert row.default_branch in sources.branches(row)
+    assert not laid.mark.exists()
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_source_that_lacks_objects_makes_git_fetch_none(source: Path, laid: Snare, hidden: bool) -> None:
+    """Git would get what is missing from the remote that the source names, by the program that it names."""
+    workspace = prepared(mirrored(source))
+    keys = {
+        "core.repositoryFormatVersion": "1", "extensions.partialClone": "evil", "remote.evil.promisor": "true",
+        "remote.evil.url": laid.words["{other}"], "remote.evil.uploadpack": laid.program,
+    }  # fmt: skip
+    place = laid.mark.with_name("included") if hidden else source / ".git" / "config"
+    for key, value in keys.items():
+        git(source, "config", "--file", str(place), key, value)
+    if hidden:
+        git(source, "config", "core.repositoryFormatVersion", "1")
+        git(source, "config", "include.path", str(place))
+    for blob in (source / ".git" / "objects").glob("??/*"):
+        if blob.is_file() and git(source, "cat-file", "-t", blob.parent.name + blob.name) == "blob":
+            blob.unlink()
+    assert laid.sprung_by("git cat-file -p HEAD:calc.py", source), "plain git runs it"
+    (workspace.tree / "calc.py").write_text("changed\n")
+    everything_but_push(workspace)
+    sources.uncommitted(workspace.repository)
+    sources.refresh(workspace.repository)
+    mirrored(source, "failed")
+    assert not laid.mark.exists()
+
+
+def everything_but_push(workspace: Workspace) -> None:
+    taken(workspace)
+    snapshots.commit_branch(workspace, "sakura/1-x", "x", "Ann", "a@example.org")
+    with suppress(sources.SourceError):
+        snapshots.push(workspace, "sakura/1-x")
+
+
+def test_a_source_whose_work_tree_is_elsewhere_is_not_followed(source: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(source, "config", "core.worktree", str(elsewhere))
+    control = Path(shutil.copytree(source, tmp_path / "control"))
+    git(control, "checkout", "--quiet", "--force")
+    assert (elsewhere / "calc.py").exists(), "plain git writes there"
+    shutil.rmtree(elsewhere)
+    elsewhere.mkdir()
+    workspace = prepared(mirrored(source))
+    git(source, "config", "--file", str(workspace.tree / ".git" / "config"), "core.worktree", str(elsewhere))
+    (workspace.tree / "calc.py").write_text("changed\n")
+    everything(workspace)
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root meets folders of others that it can read")
+def test_a_source_of_another_owner_is_read_and_runs_nothing(source: Path, laid: Snare) -> None:
+    for trap in TRAPS:
+        if not trap.files and not trap.git_files:
+            laid.lay(trap, source)
+    for path in (source, *source.rglob("*")):
+        os.chown(path, 61001, 61001, follow_symlinks=False)
+    workspace = prepared(row := mirrored(source))
+    sources.uncommitted(row)
+    (workspace.tree / "calc.py").write_text("changed\n")
+    everything(workspace)
+    assert not laid.mark.exists()
+    assert {path.lstat().st_uid for path in (source / ".git").rglob("*")} == {61001}
+
+
+# --- what a base may hold ----------------------------------------------------------------------------
+
+
+def raw_tree(source: Path, *entries: tuple[str, bytes, str]) -> str:
+    """Write a tree as it could come from anybody, with no check of its names or their order."""
+    data = b"".join(b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for mode, name, oid in entries)
+    command = ["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"]
+    return (
+        subprocess.run(command, cwd=source, env=GIT_ENV, input=data, capture_output=True, check=True)
+        .stdout.decode()
+        .strip()
+    )
+
+
+def blob(source: Path, text: str) -> str:
+    command = ["git", "hash-object", "-w", "--stdin"]
+    return (
+        subprocess.run(command, cwd=source, env=GIT_ENV, input=text.encode(), capture_output=True, check=True)
+        .stdout.decode()
+        .strip()
+    )
+
+
+def stand_at(source: Path, tree: str) -> None:
+    git(source, "update-ref", "refs/heads/main", git(source, "commit-tree", tree, "-m", "evil"))
+
+
+HOSTILE_NAMES = [
+    b".git", b".GIT", b".Git", b"git~1", b"GIT~1", b".git ", b".git.", b".git::$INDEX_ALLOCATION", b".git\\config",
+    ".g\u200cit".encode(), ".gi\u200dt".encode(), "\ufeff.git".encode(), b"..", b".", b"../x", b"/tmp/x", b".git/hooks/x", b"",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=repr)
+def test_a_base_with_a_hostile_name_is_refused_and_nothing_of_it_written(
+    name: bytes, source: Path, tmp_path: Path
+) -> None:
+    inner = raw_tree(source, ("100644", b"config", blob(source, "[core]\n\tfsmonitor = touch x\n")))
+    stand_at(source, raw_tree(source, ("100644", b"a", blob(source, "a\n")), ("40000", name, inner)))
+    before = {path for path in tmp_path.rglob("*") if "source" not in path.parts}
     row = Repository.objects.create(name="x", source=str(source))
-    sources.mirror(row.pk)
-    row.refresh_from_db()
-    with pytest.raises(GitError, match="invalid path"):
+    with pytest.raises((GitError, AssertionError)):
+        sources.mirror(row.pk)
+        row.refresh_from_db()
+        assert row.status == "ready", row.error
         prepared(row)
+    after = {path for path in tmp_path.rglob("*") if "source" not in path.parts} - before
+    assert [
+        path for path in after if path.name == "config" and path.parent.name not in ("git", "mirror.git", "runs.git")
+    ] == []
+
+
+def test_a_base_with_a_link_and_files_below_it_writes_nothing_through_it(source: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link, inner = blob(source, str(outside)), raw_tree(source, ("100644", b"x", blob(source, "through\n")))
+    stand_at(source, raw_tree(source, ("120000", b"a", link), ("40000", b"a", inner)))
+    with pytest.raises(TreeError, match="has “a” twice"):
+        prepared(mirrored(source))
+    assert list(outside.iterdir()) == []
+
+
+def test_a_base_with_a_name_twice_is_refused(source: Path) -> None:
+    """What git says of a change of it is that it was deleted, too."""
+    one, two = blob(source, "one\n"), blob(source, "two\n")
+    stand_at(source, raw_tree(source, ("100644", b"a", one), ("100644", b"a", two)))
+    with pytest.raises(TreeError, match="has “a” twice"):
+        prepared(mirrored(source))
+
+
+def test_a_link_named_gitmodules_in_a_base_is_refused_or_kept_a_link(source: Path, tmp_path: Path) -> None:
+    stand_at(source, raw_tree(source, ("120000", b".gitmodules", blob(source, "/etc/passwd"))))
+    with pytest.raises(GitError):
+        prepared(mirrored(source))
+
+
+# --- how much a base may be --------------------------------------------------------------------------
+
+
+def folders_of_folders(source: Path, levels: int, width: int) -> str:
+    """Ten small objects that stand for width ** levels files."""
+    tree = raw_tree(source, *(("100644", b"f%d" % number, blob(source, "x\n")) for number in range(width)))
+    for _ in range(levels - 1):
+        tree = raw_tree(source, *(("40000", b"d%d" % number, tree) for number in range(width)))
+    return tree
+
+
+def test_a_base_of_more_files_than_there_can_be_is_refused_soon(source: Path) -> None:
+    git(source, "checkout", "--quiet", "-b", "bomb")
+    git(
+        source,
+        "update-ref",
+        "refs/heads/bomb",
+        git(source, "commit-tree", folders_of_folders(source, 10, 10), "-m", "x"),
+    )
+    git(source, "symbolic-ref", "HEAD", "refs/heads/main")
+    row = mirrored(source)
+    workspace = Workspace.objects.create(
+        pk=1, repository=row, base_name="bomb", base_commit=sources.resolve(row, "bomb"), epoch=1
+    )
+    with pytest.raises(TreeError, match="more files than can be listed"):
+        snapshots.prepare(workspace)
+
+
+def test_a_base_of_more_bytes_than_fit_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "BYTES_LIMIT", 50)
+    with pytest.raises(TreeError, match="up to 50 are laid out"):
+        prepared(repository)
+
+
+def test_a_base_of_folders_deeper_than_git_goes_is_refused(source: Path) -> None:
+    tree = raw_tree(source, ("100644", b"f", blob(source, "x\n")))
+    for _ in range(5000):
+        tree = raw_tree_quick(source, tree)
+    stand_at(source, tree)
+    with pytest.raises((GitError, TreeError, AssertionError)):
+        prepared(mirrored(source))
+
+
+def raw_tree_quick(source: Path, inner: str) -> str:
+    return objects.write(source / ".git", "tree", b"40000 d\0" + bytes.fromhex(inner))
+
+
+# --- a tree that moves -------------------------------------------------------------------------------
 
 
 def test_a_link_swapped_in_for_a_folder_is_not_followed(repository: Repository, tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def sweep() -> int:
 def _read(path: Path) -> Note | None:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if found.get("token") != path.stem or not TOKEN.fullmatch(path.stem):
+        if found["token"] != path.stem or not TOKEN.fullmatch(path.stem):
             raise ValueError("its name is another")
         found["server"] = tuple(found["server"])
         found["process"] = tuple(found["process"]) if found["process"] else None
@@ -149,6 +149,8 @@ def _read(path: Path) -> Note | None:
         return None  # the command ended
     except (OSError, ValueError, TypeError, KeyError) as error:
         log.warning("%s is no note of a command: %s", path, error)
+        if _is_old(path):
+            path.unlink(missing_ok=True)
         return None
 
 
@@ -171,8 +173,9 @@ def _is_old(path: Path) -> bool:
 
 
 def _forget(note: Note) -> None:
-    for folder in note.folders:
-        remove(Path(folder))
+    for folder in map(Path, note.folders):
+        if folder.parent == own_folder():
+            remove(folder)
     cgroup.end(note.token)
     note.path.unlink(missing_ok=True)
 

@@ -34,7 +34,7 @@ CPU_SHARE = 0.9
 
 # What programs say when the kernel refuses: the words of strerror(3) and strsignal(3), and those that runtimes make of
 # them. A heap that a runtime bounds by itself (Node's, Java's) is none of our limits.
-_CPU = re.compile(r"\bCPU time limit exceeded\b|\bCputime limit exceeded\b")
+_CPU = re.compile(r"\bCPU ?time limit exceeded", re.IGNORECASE)
 _KILLED = re.compile(r": line \d+: +\d+ Killed\b|^make(?:\[\d+\])?: \*\*\* .* Killed$|^Killed$", re.MULTILINE)
 _NO_SPACE = re.compile(r"^.*(?:No space left on device|\bENOSPC: no space left\b).*$", re.MULTILINE)
 _REFUSALS = (
@@ -48,12 +48,12 @@ _REFUSALS = (
         ),
     ),
     (Limit.OPEN_FILES, re.compile(r"\btoo many open files\b(?! in system)", re.IGNORECASE)),
-    (Limit.FILE_SIZE, re.compile(r"\bFile size limit exceeded\b|\bFile too large\b")),
+    (Limit.FILE_SIZE, re.compile(r"\bFile size limit exceeded|\bFile too large\b")),
     (
         Limit.MEMORY,
         re.compile(
             r"^(?:\w+\.)*_?(?:Array)?MemoryError\b|\bCannot allocate memory\b|\bstd::bad_alloc\b"
-            r"|\bmemory allocation of \d+ bytes failed\b|\bOut of memory, malloc failed\b"
+            r"|\bmemory allocation of \d+ bytes failed\b|\bOut of memory, malloc failed\b|^Out of memory!"
             r"|^fatal error: (?:runtime: )?(?:cannot allocate memory|out of memory)$",
             re.MULTILINE,
         ),

@@ -175,9 +175,9 @@ def _groups(wall: Wall, place: Place) -> tuple[cgroup.Groups | None, str]:
         if groups is None:
             return None, ""
         with cgroup.group(groups, f"probe-{secrets.token_hex(8)}", _limits()) as group:
-            members: list[int] = []
-            said = _run(wall, place, "echo in", group, lambda pid, started: members.extend(group.members()))
-            if said != "in" or not members:
+            joined: list[bool] = []
+            said = _run(wall, place, "echo in", group, lambda pid, started: joined.append(pid in group.members()))
+            if said != "in" or not all(joined):
                 return None, f"SAKURA_CGROUP={groups.folder} can't be used: no command starts there: {said}. {FALLBACK}"
         return groups, cgroup.missing(groups)
     except (cgroup.Unusable, OSError) as error:

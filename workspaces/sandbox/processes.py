@@ -42,11 +42,21 @@ def memory_used(init: int, limit_bytes: int) -> int:
     Resident sizes count shared pages again for each process, so proportional sizes decide where the sum is too big.
     """
     root = PROC / str(init) / "root"
+    if not _is_set_up(root):
+        return 0
     folder, files = root / "proc", _files_in_memory(root)
     resident = files + sum(_resident(folder / name) for name in _numbers(folder))
     if resident <= limit_bytes:
         return resident
     return files + sum(_proportional(folder / name) for name in _numbers(folder))
+
+
+def _is_set_up(root: Path) -> bool:
+    """Return whether a sandbox has a root of its own already: until then all that would be counted is the server's."""
+    try:
+        return root.stat().st_dev != Path("/").stat().st_dev
+    except OSError:  # it ended
+        return False
 
 
 def _files_in_memory(root: Path) -> int:

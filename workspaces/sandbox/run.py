@@ -40,8 +40,8 @@ def run_command(
 
     `on_bytes` hears it in pieces of 64 KiB at most, `on_start` the number and start time of the process whose end is
     the end of everything (see end_leftover), `on_connection` what became of each connection outside, from threads
-    of its own, `on_applied` what the wall is, before the start. What `place.secrets` and `masked` hold is masked before it
-    comes to spool and ears. When this returns or raises, nothing that the command started is left.
+    of its own, `on_applied` what the wall is, before the start. What the place's secrets hold is masked before it comes
+    to spool and ears. When this returns or raises, nothing that the command started is left.
     Raises OSError where the spool or the place can't be written.
     """
     report = probe()

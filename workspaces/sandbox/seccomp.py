@@ -8,7 +8,7 @@ import errno
 import functools
 import platform
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
@@ -36,6 +36,12 @@ DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "fanotify_init": (300, 262),
+    "modify_ldt": (154, None),
+    "kcmp": (312, 272),
+    # old calls, which most kernels have no more
+    "uselib": (134, None),
+    "lookup_dcookie": (212, 18),
+    "nfsservctl": (180, 42),
     # keyrings
     "add_key": (248, 217),
     "request_key": (249, 218),
@@ -51,6 +57,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {  # name: (x86_64, aarch64)
     "swapon": (167, 224),
     "swapoff": (168, 225),
     "acct": (163, 89),
+    "vhangup": (153, 58),
     "settimeofday": (164, 170),
     "clock_settime": (227, 112),
     "sethostname": (170, 161),
@@ -78,8 +85,10 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
 
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 NEW_TIME = 0x80  # in unshare only; in clone these bits are the signal
-TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
-FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+TERMINALS = (0x5412, 0x541C, 0x5423)  # TIOCSTI and TIOCLINUX inject; TIOCSETD loads line disciplines
+LOCAL_FAMILIES = (1, 16)  # AF_UNIX, AF_NETLINK
+INTERNET = (2, 10)  # AF_INET, AF_INET6
+PROTOCOLS = (0, 1, 6, 17, 58, 262)  # the default, ICMP, TCP, UDP, ICMPv6, MPTCP; others load modules: SCTP, DCCP, L2TP
 FIRST_PROCESS = 1
 """Bubblewrap's own in each sandbox. Who writes into it could let it outlive a server that is killed."""
 SHARED_BYTES = 64 * 1024
@@ -146,6 +155,7 @@ def _assembled(steps: list[_Step], otherwise: str) -> bytes:
         "denied": _ERRNO | errno.EPERM,
         "unknown": _ERRNO | errno.ENOSYS,
         "family": _ERRNO | errno.EAFNOSUPPORT,
+        "protocol": _ERRNO | errno.EPROTONOSUPPORT,
     }
     names = sorted(verdicts, key=lambda name: name != otherwise)
     places = {name: len(steps) + offset for offset, name in enumerate(names)}
@@ -166,11 +176,12 @@ def _steps(machine: str) -> list[_Step]:
     steps.append(_Step(_EQUAL, watched["clone3"], "unknown"))
     steps += _when(watched["clone"], _FIRST, [_Step(_ANY_BIT, NEW_NAMESPACES, "denied")])
     steps += _when(watched["unshare"], _FIRST, [_Step(_ANY_BIT, NEW_NAMESPACES | NEW_TIME, "denied")])
-    steps += _when(watched["ioctl"], _SECOND, [_Step(_EQUAL, number, "denied") for number in TERMINAL_INJECTION])
-    *most, last = FAMILIES
-    families = [*(_Step(_EQUAL, family, "allow") for family in most), _Step(_EQUAL, last, "allow", "family")]
-    steps += _when(watched["socket"], _FIRST, families)
-    steps += _when(watched["socketpair"], _FIRST, families)
+    steps += _when(watched["ioctl"], _SECOND, [_Step(_EQUAL, number, "denied") for number in TERMINALS])
+    steps += _when(watched["socket"], _FIRST, [*_allow(LOCAL_FAMILIES), *_go_on(INTERNET, "family")])
+    steps += _when(
+        watched["socket"], _THIRD, [*_allow(PROTOCOLS[:-1]), _Step(_EQUAL, PROTOCOLS[-1], "allow", "protocol")]
+    )
+    steps += _when(watched["socketpair"], _FIRST, [*_allow(LOCAL_FAMILIES), *_go_on(INTERNET, "family")])
     steps += [_Step(_EQUAL, watched[name], "unknown") for name in ("memfd_create", "memfd_secret")]
     sizes = [_Step(_AT_LEAST, SHARED_BYTES + 1, "denied"), _Step(_LOAD, _SECOND + _HIGH), _Step(_AT_LEAST, 1, "denied")]
     steps += _when(watched["shmget"], _SECOND, sizes)
@@ -184,6 +195,19 @@ def _of_machine(machine: str) -> list[_Step]:
     """Return the steps that every filter begins with: the number is loaded, and is one of this architecture."""
     steps = [_Step(_LOAD, _ARCHITECTURE), _Step(_EQUAL, ARCHITECTURES[machine], 0, "kill"), _Step(_LOAD, _NUMBER)]
     return [*steps, _Step(_AT_LEAST, X32, "unknown")] if machine == "x86_64" else steps
+
+
+def _allow(values: Sequence[int]) -> list[_Step]:
+    return [_Step(_EQUAL, value, "allow") for value in values]
+
+
+def _go_on(values: Sequence[int], otherwise: str) -> list[_Step]:
+    """Return steps that come to their end with one of the values only; any other gets the verdict."""
+    *most, last = values
+    return [
+        *(_Step(_EQUAL, value, len(values) - at - 1) for at, value in enumerate(most)),
+        _Step(_EQUAL, last, 0, otherwise),
+    ]
 
 
 def _when(number: int, argument: int, steps: list[_Step]) -> list[_Step]:

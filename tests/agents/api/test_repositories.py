@@ -39,6 +39,16 @@ def test_a_source_of_a_wrong_kind_is_refused_in_a_sentence(admin: Caller) -> Non
     assert answer.json()["error"]["message"]
 
 
+def test_hosts_of_set_up_are_host_and_port(admin: Caller, source: Path) -> None:
+    wish = {"name": "poems", "source": str(source)}
+    for host in ("https://a.example", "a.example", "169.254.169.254:80", "*.example:443"):
+        answer = admin.post("/repositories", wish | {"setup_hosts": [host]})
+        assert answer.status_code == 422, host
+        assert "setup_hosts" in answer.json()["error"]["message"]
+    answer = admin.post("/repositories", wish | {"setup_hosts": ["A.Example:0443"]})
+    assert answer.json()["setup_hosts"] == ["a.example:443"]
+
+
 def test_a_name_is_taken_once(admin: Caller, repository: Repository) -> None:
     answer = admin.post("/repositories", {"name": repository.name, "source": repository.source})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "NAME_TAKEN")

@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,47 @@ def test_too_much_output_names_the_limit(bench: Bench) -> None:
     result = bench.call("run_command", command="yes")
     assert (result.is_error, result.data["ending"]) == (False, "output_limit")
     assert "printed more than 200000 bytes" in result.content
+
+
+@pytest.mark.parametrize(
+    ("command", "limit", "said"),
+    [
+        ("python3 -c \"x = [open('/dev/null') for _ in range(99)]\"", "open_files", "64 files open at once"),
+        ("head -c 9M /dev/zero > big", "file_size", "a file may have 4 MB"),
+        ("echo Too many open files", "", "Exit code 0"),
+    ],
+)
+def test_the_limit_that_a_command_met_is_told(bench: Bench, settings: Any, command: str, limit: str, said: str) -> None:
+    settings.SAKURA_SANDBOX_OPEN_FILES = 64
+    settings.SAKURA_SANDBOX_FILE_MB = 4
+    result = bench.call("run_command", command=command)
+    assert result.data["limit"] == limit, result.content
+    assert said in result.content
+
+
+def test_time_and_output_are_limits_too(bench: Bench) -> None:
+    assert bench.call("run_command", command="echo x; sleep 60", timeout_ms=300).data["limit"] == "time"
+    bench.limits = replace(bench.limits, command_output_bytes=200_000)
+    assert bench.call("run_command", command="yes").data["limit"] == "output"
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_full_disk_is_an_error_and_nothing_runs(bench: Bench, settings: Any, background: bool) -> None:
+    settings.SAKURA_DISK_FLOOR_MB = 10**9
+    result = bench.call("run_command", command="touch ran", run_in_background=background)
+    assert (result.code, result.data["limit"]) == ("DISK_FULL", "disk")
+    assert "was not started: only" in result.content
+    assert "a person makes room" in result.content
+    assert not (bench.tree / "ran").exists()
+
+
+def test_a_background_command_tells_its_wall_at_its_start_and_at_its_end(bench: Bench) -> None:
+    began = bench.call("run_command", command="echo up", run_in_background=True).data
+    assert (began["applied"]["level"], began["applied"]["memory"]) == ("full", "watchdog")
+    assert bench.jobs.find(began["id"]).join(20)
+    ended = bench.call("command_output", id=began["id"]).data
+    assert (ended["applied"]["level"], ended["applied"]["masked"], ended["limit"]) == ("full", 0, "")
+    assert ended["applied"]["limits"] == began["applied"]["limits"]
 
 
 def test_a_blocked_command_names_its_rule(bench: Bench) -> None:

@@ -136,6 +136,18 @@ def test_commands_are_saved_one_a_line(admin: Client, repository: Repository) ->
     assert repository.verify == ["pytest -q", "ruff check ."]
 
 
+def test_hosts_of_set_up_are_checked_where_they_are_typed(admin: Client, repository: Repository) -> None:
+    where = reverse("repository", args=[repository.pk])
+    hosts = "Packages.Example.org.:0443\nhttps://a.example/\nlocalhost:5432"
+    page = Page(admin.post(where, {"setup_hosts": hosts}).content)
+    said = page.one("div", id="id_setup_hosts_error").words
+    assert "leave out https://" in said
+    assert "`localhost:5432` is this machine or a private network" in said
+    admin.post(where, {"setup_hosts": "Packages.Example.org.:0443"})
+    repository.refresh_from_db()
+    assert repository.setup_hosts == ["packages.example.org:443"]
+
+
 def test_a_suggestion_is_taken_over_by_one_click(admin: Client, repository: Repository) -> None:
     suggestion = {"command": "ruff check .", "because": "pyproject.toml"}
     Repository.objects.update(verify=["pytest -q"], suggestions={"verify": [suggestion]})

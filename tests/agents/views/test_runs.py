@@ -60,7 +60,7 @@ def test_the_page_shows_the_transcript_and_where_to_go_on_from(viewer: Client, r
 def test_the_page_takes_the_same_few_queries_for_any_transcript(
     viewer: Client, run: Run, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(13) as few:
+    with django_assert_max_num_queries(14) as few:
         viewer.get(url("run", run))
     writer = Writer(run)
     for number in range(200):

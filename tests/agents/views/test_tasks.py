@@ -174,6 +174,10 @@ def test_the_summary_leads_to_each_field_with_an_error(operator: Client, form: d
         ({"minutes": "100000"}, "At most 1,440"),
         ({"verify": "\n".join(["x"] * 21)}, "at most 20"),
         ({"network": "y" * 261}, "261 characters"),
+        ({"network": "packages.example.org:443\nhttps://packages.example.org/"}, "leave out https://"),
+        ({"network": "*.packages.example.org:443"}, "no wildcards"),
+        ({"network": "packages.example.org"}, "port is missing"),
+        ({"network": "127.0.0.1:5432"}, "which no command ever reaches"),
     ],
 )
 def test_what_can_not_be_launched_says_why_at_its_field(

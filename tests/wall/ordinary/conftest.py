@@ -1,4 +1,4 @@
-"""An agent at its desk: ordinary commands go through the real tool, in the real sandbox, with the limits of production."""
+"""An agent at its desk: ordinary commands go through the real tool and sandbox, with the limits of production."""
 
 import os
 import shutil
@@ -87,14 +87,12 @@ def copied(source: str, target: str) -> str:
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
-        shutil.copy(source, target)
+        shutil.copy2(source, target)
     return target
 
 
 def copy(source: Path, target: Path, *left_out: str) -> None:
-    shutil.copytree(
-        source, target, symlinks=True, copy_function=copied, ignore=shutil.ignore_patterns("__pycache__", *left_out)
-    )
+    shutil.copytree(source, target, symlinks=True, copy_function=copied, ignore=shutil.ignore_patterns(*left_out))
 
 
 @pytest.fixture(scope="session")

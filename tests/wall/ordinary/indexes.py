@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from typing import Any
 
 HOST = "index.example"
-BACKEND = '''
+BACKEND = """
 import tarfile, zipfile
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     name = "demo_source-1.0-py3-none-any.whl"
     with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
         wheel.writestr("demo_source.py", open("demo_source.py").read())
-        wheel.writestr("demo_source-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: demo-source\\nVersion: 1.0\\n")
-        wheel.writestr("demo_source-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("demo_source-1.0.dist-info/RECORD", "")
+        about = "demo_source-1.0.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\\nName: demo-source\\nVersion: 1.0\\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{about}/RECORD", "")
     return name
-'''
+"""
 
 
 def wheel() -> bytes:
@@ -55,7 +56,12 @@ def source_package() -> bytes:
     """Return a source distribution that builds itself, without anything else."""
     project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     about = "Metadata-Version: 2.1\nName: demo-source\nVersion: 1.0\n"
-    files = {"pyproject.toml": project, "backend.py": BACKEND, "PKG-INFO": about, "demo_source.py": "WORD = 'a source'\n"}
+    files = {
+        "pyproject.toml": project,
+        "backend.py": BACKEND,
+        "PKG-INFO": about,
+        "demo_source.py": "WORD = 'a source'\n",
+    }
     return packed("demo_source-1.0", files)
 
 

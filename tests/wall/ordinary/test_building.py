@@ -35,7 +35,9 @@ def test_a_c_program_is_compiled_and_run(desk: Desk) -> None:
 
 @needs("g++")
 def test_a_cpp_program_is_compiled_and_run(desk: Desk) -> None:
-    source = "#include <future>\n#include <iostream>\nint main() { std::cout << std::async([] { return 42; }).get(); }\n"
+    source = (
+        "#include <future>\n#include <iostream>\nint main() { std::cout << std::async([] { return 42; }).get(); }\n"
+    )
     desk.write("main.cpp", source)
     assert desk.runs("g++ -std=c++17 -pthread -o main main.cpp && ./main") == "42"
 

@@ -95,7 +95,8 @@ def test_a_repository_made_anew_is_cloned_pushed_to_and_fetched_from(desk: Desk)
     git init --quiet --bare /tmp/hub.git -b main
     git clone --quiet /tmp/hub.git /tmp/one 2>/dev/null
     cd /tmp/one; git switch --quiet -c main 2>/dev/null || true
-    mkdir -p .git/hooks; printf '#!/bin/sh\\necho hook ran >&2\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit
+    mkdir -p .git/hooks; printf '#!/bin/sh\\necho hook ran >&2\\n' > .git/hooks/pre-commit
+    chmod +x .git/hooks/pre-commit
     echo a > a; git add a; git commit --quiet -m a
     git fetch --quiet; git -C /tmp/hub.git fetch --quiet /tmp/one main:main
     git clone --quiet --depth 1 file:///tmp/hub.git /tmp/two

@@ -15,7 +15,7 @@ const http = require("node:http");
 const fs = require("node:fs/promises");
 
 const inThread = (n) => new Promise((resolve, reject) => {
-  const code = "const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(workerData ** 2)";
+  const code = "const worker = require('node:worker_threads'); worker.parentPort.postMessage(worker.workerData ** 2)";
   new Worker(code, { eval: true, workerData: n }).once("message", resolve).once("error", reject);
 });
 

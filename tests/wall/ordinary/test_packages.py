@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Serve the indexes. Only the network is replaced: a name leads to this machine, as if that were a public address."""
+    """Serve the indexes; only the network is replaced: a name leads here, as if that were a public address."""
     monkeypatch.setattr(proxy, "resolve", lambda host, port: ["127.0.0.1"])
     monkeypatch.setattr(proxy, "is_global", lambda address: True)
     with indexes.served() as port:

@@ -179,7 +179,7 @@ def test_a_virtual_environment_with_pip(desk: Desk) -> None:
     )
 
 
-PROJECT_TESTS = '''
+PROJECT_TESTS = """
 import multiprocessing
 import os
 import sqlite3
@@ -216,7 +216,7 @@ def test_output_and_temporary_files(capfd, monkeypatch):
     assert capfd.readouterr().out == "from a child\\n"
     with tempfile.NamedTemporaryFile() as file:
         assert file.name.startswith("/tmp/")
-'''
+"""
 
 
 @pytest.mark.parametrize("options", ["", "-n 3"])

@@ -4,6 +4,7 @@ import importlib
 import os
 import resource
 import shutil
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -292,3 +293,64 @@ def test_a_disk_that_is_full_ends_the_command(run: Runner) -> None:
 
 def test_the_line_starts_a_program_of_the_machine(run: Runner) -> None:
     assert subprocess.run([run("true").applied["bwrap"], "--version"], capture_output=True, check=False).returncode == 0
+
+
+# --- traps: each of these fails without one measure ------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary server has nothing to drop")
+def test_the_host_knows_a_command_by_the_number_it_was_given(run: Runner) -> None:
+    """`--uid` of bubblewrap only names the user anew inside; to the kernel it would still be root."""
+    seen: list[str] = []
+    run.on_bytes = lambda data: seen.append(Path(f"/proc/{run.started[0][0]}/status").read_text())
+    run("id -u; sleep 0.2")
+    assert run.output == "1000\n"
+    lines = [line.split()[1:] for line in seen[0].splitlines() if line.startswith(("Uid:", "Gid:"))]
+    assert lines == [[str(run.place.uid)] * 4] * 2
+
+
+def test_no_command_line_of_the_machine_is_seen(run: Runner, bare: Any) -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 60; : hidden-treasure"]) as victim:
+        try:
+            look = "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c hidden.treasure"
+            assert bare(look).exit_code == 0
+            assert run(look).exit_code == 1
+        finally:
+            victim.kill()
+
+
+def test_the_kernels_settings_are_mounted_read_only(run: Runner) -> None:
+    """Not only closed to an ordinary user: the mount is what stops one who is root to the kernel."""
+    run("echo x > /proc/sys/kernel/core_pattern; grep ' /proc/sys ' /proc/self/mountinfo")
+    assert "Read-only file system" in run.output
+    assert " /proc/sys ro," in run.output
+
+
+def test_the_devices_folder_takes_no_file(run: Runner) -> None:
+    run("echo x > /dev/x; echo x > /dev/null && echo works")
+    assert run.output.splitlines()[0].endswith("Read-only file system")
+    assert run.output.splitlines()[-1] == "works"
+
+
+def test_bubblewrap_itself_starts_with_a_clean_environment(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--clearenv` cleans the command's alone; that of the first process tells what bubblewrap was started with."""
+    monkeypatch.setenv("SOME_SECRET_KEY", "hidden-treasure")
+    seen: list[bytes] = []
+    run.on_bytes = lambda data: seen.append(Path(f"/proc/{run.started[0][0]}/environ").read_bytes())
+    run("echo up; env; sleep 0.2")
+    assert b"PATH=" in seen[0]
+    assert b"hidden-treasure" not in seen[0]
+    assert "SAKURA_COMMAND" not in run.output
+
+
+def test_no_name_is_resolved(run: Runner) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.setblocking(False)
+        port = server.getsockname()[1]
+        ask = "import socket; socket.socket(2, 2).sendto(b'x', ('127.0.0.1', {}))"
+        assert run(f'getent hosts example.com; test ! -e /etc/resolv.conf && python3 -c "{ask.format(port)}"')
+        with pytest.raises(BlockingIOError):
+            server.recv(1)
+    assert run("python3 -c \"import socket; socket.getaddrinfo('example.com', 80)\"").exit_code == 1
+    assert "Temporary failure" in run.output or "not known" in run.output

@@ -16,7 +16,7 @@ test: dev
 
 # New examples for each property of tests/soak, SECONDS of them, two properties at a time; repeat what it found by SEED.
 soak: SEED ?= $(shell date +%s)
-soak: SECONDS ?= 60
+soak: SECONDS ?= 45
 soak: dev
 	HYPOTHESIS_PROFILE=soak SOAK_SEED=$(SEED) SOAK_SECONDS=$(SECONDS) \
 		$(BIN)/python -m pytest -n 2 -v tests/soak $(ARGS)

@@ -178,6 +178,8 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             return
         await self.accept()  # from now on nothing is missed
         self._tasks += [asyncio.create_task(self._speak()), asyncio.create_task(self._recheck())]
+        for task in self._tasks:
+            task.add_done_callback(self._see_end)
 
     async def disconnect(self, code: int) -> None:
         self._tidy_up()
@@ -228,6 +230,12 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         except DatabaseError:
             log.exception("A socket was closed, as the database could not be asked")
             await self._end(BROKEN)
+
+    def _see_end(self, task: asyncio.Task[None]) -> None:
+        """Close the socket when its work failed: open and silent, it would look like a run that stands still."""
+        if not task.cancelled() and (fault := task.exception()):
+            log.error("A socket was closed by a fault", exc_info=fault)
+            self._ending = asyncio.create_task(self._end(BROKEN))
 
     def _take_a_place(self) -> None:
         if sum(each.person == self.person for each in _sockets) >= SOCKETS_PER_PERSON:

@@ -2,7 +2,6 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -198,8 +197,8 @@ class _Ledger:
 _ledgers: Kept[_Ledger] = Kept(64)
 
 
-def _read(run_id: int, after: int, upto: int) -> Sequence[dict[str, Any]]:
-    """Return the sums past `after` by target, way and call, those used last at the end; at most ROWS of them."""
+def _read(run_id: int, after: int, upto: int) -> list[Any]:
+    """Return the sums past `after` as dicts by target, way and call, those used last at the end; at most ROWS."""
     found = Event.objects.filter(run_id=run_id, kind=Kind.NETWORK, seq__gt=after, seq__lte=upto)
     grouped = found.annotate(target=KT("data__target"), way=KT("data__way")).values("target", "way", "call_id")
     summed = grouped.annotate(

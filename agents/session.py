@@ -91,9 +91,9 @@ class Session:
             raise Stopped(Status.PAUSED, self._by(Control.Verb.PAUSE, "paused"))
         if self.draining.is_set():
             raise Stopped(Status.QUEUED, "the server stops; the run goes on when it is back")
-        free_mb = disk.free_bytes((settings.SAKURA_DATA_DIR, self.place.folder)) // 2**20
-        if free_mb < settings.SAKURA_DISK_FLOOR_MB:
-            raise Stopped(Status.PAUSED, f"Only {free_mb} MB are free where runs live. Make room, then resume.")
+        short = disk.shortage((settings.SAKURA_DATA_DIR, self.place.folder), settings.SAKURA_DISK_FLOOR_MB * disk.MIB)
+        if short:
+            raise Stopped(Status.PAUSED, f"O{short.removeprefix('o')} where runs live. Make room, then resume.")
 
     def _by(self, verb: Control.Verb, word: str) -> str:
         """Mark all open words of that kind as taken and return whose it was."""

@@ -319,7 +319,7 @@ def _bands(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Band]:
     for row in rows:
         if row.round > max(starts, default=0):
             starts[row.round] = axis.percent(seconds(row.at)) if starts else 0.0
-    ends = [*list(starts.values())[1:], 100.0]
+    ends = [*list(starts.values())[1:], *([100.0] if starts else [])]
     return [_band(number, x, end) for (number, x), end in zip(starts.items(), ends, strict=True)]
 
 

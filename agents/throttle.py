@@ -22,7 +22,7 @@ UNKNOWN = "::"
 """Stands for the address of a client that has none, such as one on a UNIX socket."""
 
 
-class CountsFirst(AxesDatabaseHandler):
+class CountsFirst(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
     """Axes counts a failure once the password was wrong, so that forty at once would all be looked at.
 
     Here each attempt is counted when it comes; a right password takes the count back (AXES_RESET_ON_SUCCESS).

@@ -69,7 +69,7 @@ SAKURA_MODELS = env.text("SAKURA_MODELS")
 SAKURA_COMMAND_BLOCKLIST = env.words("AGENT_TEAM_TEST_COMMAND_BLOCKLIST")
 # Caps of tool results (agents/tools/base.py: Limits), by their names in small letters.
 SAKURA_LIMITS = env.numbers("SAKURA_LIMIT_")
-# What one command may use (workspaces/sandbox/place.py: Limits), and what must stay free on the disk.
+# What one command may use (workspaces/sandbox/place.py: Limits), and what must stay free of disk and memory.
 SAKURA_SANDBOX_PROCESSES = env.number("SAKURA_SANDBOX_PROCESSES", 256, 16, 100_000)
 SAKURA_SANDBOX_OPEN_FILES = env.number("SAKURA_SANDBOX_OPEN_FILES", 1024, 64, 1_000_000)
 SAKURA_SANDBOX_CPU_S = env.number("SAKURA_SANDBOX_CPU_S", 600, 1, 1_000_000)
@@ -79,6 +79,7 @@ SAKURA_SANDBOX_TMP_MB = env.number("SAKURA_SANDBOX_TMP_MB", 512, 1, 2**24)
 SAKURA_SANDBOX_SHM_MB = env.number("SAKURA_SANDBOX_SHM_MB", 64, 1, 2**24)
 SAKURA_SANDBOX_CPUS = env.number("SAKURA_SANDBOX_CPUS", 0, 0, 10_000)
 SAKURA_DISK_FLOOR_MB = env.number("SAKURA_DISK_FLOOR_MB", 200, 0, 2**24)
+SAKURA_MEMORY_FLOOR_MB = env.number("SAKURA_MEMORY_FLOOR_MB", 200, 0, 2**24)
 SAKURA_CGROUP = env.text("SAKURA_CGROUP")
 ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")

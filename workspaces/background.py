@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workspaces import sandbox
+from workspaces.known import memory
 from workspaces.paths import WorkspaceError
 from workspaces.sandbox import Connection, Limits, Outcome, Place, Tree
 
@@ -107,6 +108,10 @@ class Job:
     # --- in its own thread: the kernel ties a sandbox to the thread that made it -------------------------
 
     def _run(self) -> None:
+        with memory.written(self.place.tree) if self.may_write else nullcontext():
+            self._run_it()
+
+    def _run_it(self) -> None:
         try:
             self.outcome = sandbox.run_command(
                 self.command,

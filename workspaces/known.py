@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -102,6 +102,7 @@ class Memory:
         self._lock = threading.Lock()
         self._known: OrderedDict[Path, Known] = OrderedDict()
         self._locks: dict[Path, tuple[threading.RLock, int]] = {}
+        self._writers: Counter[Path] = Counter()
 
     @contextmanager
     def locked(self, root: Path) -> Iterator[None]:
@@ -117,6 +118,22 @@ class Memory:
                 lock, waiting = self._locks.pop(root)
                 if waiting > 1:
                     self._locks[root] = lock, waiting - 1
+
+    @contextmanager
+    def written(self, root: Path) -> Iterator[None]:
+        """Know that a command runs on that may write into the tree while it is looked at."""
+        with self._lock:
+            self._writers[root] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writers[root] -= 1
+                self._writers += Counter()  # those with none left go
+
+    def is_written(self, root: Path) -> bool:
+        """Return whether such a command runs."""
+        return root in self._writers
 
     def get(self, root: Path, tree: str) -> Known | None:
         """Return what is remembered of the folder if that is as of this tree."""

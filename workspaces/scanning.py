@@ -6,15 +6,16 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workspaces import rules
 from workspaces.git import Git
-from workspaces.known import Known, Stat, parents
+from workspaces.known import Known, Stat, memory, parents
 from workspaces.models import Workspace
 from workspaces.names import raw, shown
 from workspaces.objects import Objects
+from workspaces.opening import entered, folder, readable
 from workspaces.store import (
     EXECUTABLE,
     FILE,
@@ -50,23 +51,6 @@ _GONE = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG}
 )
 """What the kernel says of a path that is not there any more, or was swapped for a link or a device."""
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-@contextmanager
-def folder(root: Path, path: bytes = b"") -> Iterator[int]:
-    """Open a folder of the tree, going down from the root without following any link. Raises OSError."""
-    handle = os.open(root, _FOLDER)
-    try:
-        for name in path.split(b"/") if path else ():
-            below = os.open(name, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        yield handle
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -108,6 +92,7 @@ class Scan:
         self.large: set[bytes] = set()
         self._rules = ignoring
         self._trusting = trusting
+        self._is_written = memory.is_written(root)
         self._seen: set[bytes] = set()
         self._matched: dict[bytes, list[str]] = {}
         self._unread: list[bytes] = []
@@ -209,22 +194,20 @@ class Scan:
         if depth >= DEPTH_LIMIT or len(path) > PATH_LIMIT:
             self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep, or its path is too long"
             return True
-        try:
-            handle = os.open(path.rpartition(b"/")[2], _FOLDER, dir_fd=parent)
-        except PermissionError:
-            self._leave(path)
-            return True
-        except OSError as error:
-            _must_be_gone(error)
-            return True
-        try:
+        with ExitStack() as opened:
+            try:
+                handle = opened.enter_context(entered(path.rpartition(b"/")[2], parent))
+            except PermissionError:
+                self._leave(path)
+                return True
+            except OSError as error:
+                _must_be_gone(error)
+                return True
             entry = self.known.entries.get(path)
             if entry is not None and entry.mode == SUBMODULE and _is_empty(handle):
                 self._seen.add(path)
                 return True
             return self._walk(handle, path + b"/", depth + 1, ahead=ahead)
-        finally:
-            os.close(handle)
 
     def _leave(self, path: bytes) -> None:
         self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
@@ -279,7 +262,7 @@ class Scan:
                 self.changes[path] = None
 
     def _skip_name(self, path: bytes) -> None:
-        if path.rpartition(b"/")[2].lower() != b".git":
+        if path.rpartition(b"/")[2] != b".git":
             self.skipped[path] = "git refuses its name, which some file systems take for .git"
 
     # --- one file --------------------------------------------------------------------------------
@@ -308,13 +291,17 @@ class Scan:
             return
         self._seen.add(path)
         before, now = _sign(found), _sign(after)
-        proves = before == now and (self._trusting or now[3] < started - RACY_NS)
+        proves = before == now and (self._trusting or (now[3] < started - RACY_NS and not self._may_be_written()))
         if entry == self.known.entries.get(path):
             self.known.note(path, now if proves else None)
         else:
             self.changes[path] = entry
             if proves:
                 self.stats[path] = now
+
+    def _may_be_written(self) -> bool:
+        """Return whether a command runs on: a file that it has mapped can change while its times stay as they were."""
+        return self._is_written or memory.is_written(self.root)
 
     def _link(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
         if name.lower().startswith((b".gitmodules", b"gitmod~")):
@@ -325,7 +312,7 @@ class Scan:
 
     def _file(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
         known = self.known.entries.get(path)
-        with open(os.open(name, _REGULAR, dir_fd=handle), "rb", buffering=0) as file:
+        with open(readable(handle, name), "rb", buffering=0) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 return None

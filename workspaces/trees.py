@@ -13,8 +13,10 @@ from workspaces import store
 from workspaces.git import Git, GitFull, GitTimeout
 from workspaces.known import parents
 from workspaces.names import shown
+from workspaces.opening import folder
 from workspaces.paths import WorkspaceError
-from workspaces.scanning import ENTRY_LIMIT, folder
+from workspaces.sandbox.removal import remove as remove_all
+from workspaces.scanning import ENTRY_LIMIT
 
 BYTES_LIMIT = 20 * 1024**3
 """Bytes of all files of a tree that is laid out."""
@@ -252,5 +254,6 @@ def hand_over(paths: Iterable[Path], uid: int | None, changed_ns: int) -> None:
 
 def discard(path: Path) -> None:
     """Remove a folder of ours with all in it; links are removed, not followed."""
-    with suppress(FileNotFoundError):
+    remove_all(path)
+    with suppress(FileNotFoundError):  # or there is a reason why it is still there
         shutil.rmtree(path)

@@ -6,7 +6,6 @@ from agents import told
 from agents.bodies import walls
 from agents.told import Told
 
-
 LIMITS = {
     "time": "time",
     "cpu": "processor time",
@@ -16,8 +15,8 @@ LIMITS = {
     "open_files": "open files",
     "file_size": "a file’s size",
     "disk": "free disk",
-    "tmp": "/tmp",
-    "shm": "/dev/shm",
+    "tmp": "/tmp",  # noqa: S108  a word
+    "shm": "/dev/shm",  # noqa: S108
 }
 """Each limit (sandbox.Limit) in words after "the limit of"."""
 

@@ -109,5 +109,6 @@ _LIMITS: dict[str, Callable[[float], str]] = {
     "tmp_bytes": _sized("{} in /tmp"),
     "shm_bytes": _sized("{} in /dev/shm"),
     "disk_floor_bytes": _sized("{} of disk stay free"),
+    "memory_floor_bytes": _sized("{} of memory stay free"),
 }
 """Each limit by its name in sandbox.Limits, and how an amount of it is written."""

@@ -31,6 +31,7 @@ from agents.launching import PROMPT_LIMIT, WrongField, chosen_model
 from agents.models import Budgets, Policy, Task
 from agents.providers import models
 from agents.providers.scripted import validate_script
+from workspaces import odd
 from workspaces.models import Repository
 
 SCRIPT_BYTES = 2_000_000
@@ -139,6 +140,7 @@ class TaskForm(Form):
         choice = self.fields["repository"]
         assert isinstance(choice, forms.ModelChoiceField)
         choice.queryset = repositories
+        choice.label_from_instance = lambda row: odd.spelled(str(row))  # type: ignore[method-assign]
         choice.error_messages["invalid_choice"] = "This repository is not there, or not ready yet."
         model = self.fields["model"]
         assert isinstance(model, forms.ChoiceField)

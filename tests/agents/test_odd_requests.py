@@ -20,8 +20,10 @@ WORDS = [
     *("", "0", "-1", "1e9", "1000000000", "9" * 19, "9" * 5000, "NaN", "Infinity", "true", "null", "[]", "{}"),
     *("\0", "٣", "²", "%", "%00", "' OR 1=1 --", "../..", "a" * 20_000, "1.5", "0x10", " 1", "+1", "1_000", "\ud7ff"),
 ]
-PARAMETERS = ("page", "people", "before", "after", "limit", "offset", "from", "to", "at", "path", "q", "line")
-PARAMETERS += ("status", "show", "repository", "model", "part", "hunk", "context", "probe", "seq", "gaps")
+PARAMETERS = [
+    *("page", "people", "before", "after", "limit", "offset", "from", "to", "at", "path", "q", "line"),
+    *("status", "show", "repository", "model", "part", "hunk", "context", "probe", "seq", "gaps"),
+]
 VALUES: list[Any] = [
     *(None, True, -1, 0, 10**30, -(10**30), 1e308, 1.5, "", "\0", "a" * 300_000, [], {}, [[]], {"a": 1}),
     *([None] * 20_000, {str(number): 1 for number in range(20_000)}, ["x"] * 20_000),
@@ -53,13 +55,12 @@ def test_no_parameter_ends_in_a_fault(world: World, who: Person) -> None:
     for route, method, way in CALLS:
         if method == "GET" and way.need != ANYBODY:
             client, address = who.client(route), world.address(route, way).partition("?")[0]
-            for word in WORDS:
-                for names in (PARAMETERS, ("page", "at"), ("before",), ("offset", "path"), ("to",)):
-                    answer = client.get(address, dict.fromkeys(names, word))
-                    assert is_clear(answer, route), (route, names, word[:40], answer.status_code)
+            for word in WORDS[:: 1 if route in API else 3]:
+                answer = client.get(address, dict.fromkeys(PARAMETERS, word))
+                assert is_clear(answer, route), (route, word[:40], answer.status_code)
 
 
-@tuned(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tuned(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     route=st.sampled_from([route for route, method, way in CALLS if method == "GET" and way.need != ANYBODY]),
     query=st.dictionaries(st.sampled_from(PARAMETERS), st.text(max_size=40) | st.integers().map(str), max_size=4),

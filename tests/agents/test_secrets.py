@@ -21,6 +21,7 @@ from agents.control import Refused
 from agents.events import Fact
 from agents.models import Event, Kind, Policy, Run, Status, Task
 from agents.models.task import SecretUse
+from agents.providers.retry import respond_with_retries
 from agents.secrets import TaskSecrets
 from agents.streams import Stream
 from tests.agents.test_team import FINISH, results, say
@@ -170,15 +171,12 @@ def test_a_reviewer_gets_none_and_the_prompt_names_no_value(
     launch: Callable[..., Run], keeper: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    from agents import loop  # noqa: PLC0415  patched in its own module
-
-    whole = loop.respond_with_retries
 
     def listen(provider: Any, request: Any, *rest: Any) -> Any:
         asked.append(request)
-        return whole(provider, request, *rest)
+        return respond_with_retries(provider, request, *rest)
 
-    monkeypatch.setattr(loop, "respond_with_retries", listen)
+    monkeypatch.setattr("agents.loop.respond_with_retries", listen)
     script = {
         "implementer": [say(write("show.sh", SHOW)), say(FINISH)],
         "reviewer": [say(command("sh show.sh")), reviewed("approve")],
@@ -457,9 +455,14 @@ def _finished(run: Run, files: dict[str, bytes]) -> Run:
 
 @pytest.mark.parametrize(
     "data",
-    [VALUE.encode(), b"\0\1" + VALUE.encode() + b"\0", base64.b64encode(b"me:" + VALUE.encode() + b"!"), b"x" * 10**6 + VALUE.encode()],
+    [
+        VALUE.encode(),
+        b"\0\1" + VALUE.encode() + b"\0",
+        base64.b64encode(b"me:" + VALUE.encode() + b"!"),
+        b"x" * 10**6 + VALUE.encode(),
+    ],
     ids=["plain", "binary", "base64", "far in"],
-)  # fmt: skip
+)
 def test_a_secret_never_leaves_in_a_commit(
     launch: Callable[..., Run], keeper: Repository, owner: User, data: bytes
 ) -> None:

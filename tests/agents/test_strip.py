@@ -208,6 +208,12 @@ def test_marks_are_in_the_order_of_time_across_lanes(told: Told) -> None:
 # --- rounds, idle time, cuts -----------------------------------------------------------------------------
 
 
+def test_facts_before_any_round_draw_no_band(told: Told) -> None:
+    told.rows.clear()
+    told.round = 0
+    assert told.call().draw().bands == []
+
+
 def test_each_round_has_a_band(told: Told) -> None:
     told.think(60)
     told.round = 2

@@ -98,11 +98,16 @@ def markup(home: Home) -> str:
 
 
 def prose(home: Home) -> str:
-    """Return Markdown with all of it, and with what costs a converter or a page dear."""
-    deep = ">" * 900 + " deep\n\n" + "* " * 300 + "item\n\n"
+    """Return Markdown with all of it, and with what could push a page apart."""
+    deep = "> " * 12 + "deep\n\n" + "* " * 12 + "item\n\n"
     table = "|a" * 60 + "|\n" + "|-" * 60 + "|\n" + ("|x" * 60 + "|\n") * 20
     words = "# " + "HUGE " * 40 + "\n\n" + "unbroken" * 300 + "\n\n" + "```html\n" + markup(home) + "```\n\n"
     return f"{_LINKS.replace('HOME', home.url)}\n{markup(home)}\n{ODD} {TEMPLATE}\n\n{words}{deep}{table}"
+
+
+def costly(home: Home) -> str:
+    """Return Markdown that would cost a converter dear: quotes and lists in each other, cells by the thousand."""
+    return ">" * 10_000 + " deep\n\n" + "* " * 300 + "item\n\n" + "|a" * 2000 + "\n" + prose(home)[:3000]
 
 
 # --- the repository ------------------------------------------------------------------------------
@@ -195,6 +200,7 @@ def make_script(home: Home) -> dict[str, Any]:
     """Return what the scripted model plays: every tool, with hostile inputs, on the hostile repository."""
     said = prose(home)
     turns = [_turn(call, said if number % 9 == 0 else "") for number, call in enumerate(_calls(home))]
+    turns[1]["text"] = costly(home)
     turns[0]["delay_ms"] = 3000
     end = {"summary": said, "modified_files": list(NAMES.values())[:4], "risk_level": "low", "test_result": ODD}
     return {"implementer": [*turns, _turn(("finish_task", end))], "reviewer": [_turn(("submit_review", _review(home)))]}

@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 IS_SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 SEED = int(os.environ.get("SOAK_SEED", "0"))
-SECONDS = float(os.environ.get("SOAK_SECONDS", "60"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "45"))
 """For each property; a round that has begun is ended first."""
 ROUND = 200
 """Examples after which the clock is looked at."""

@@ -1,4 +1,4 @@
-"""What an attack is: a script, what shows that it came through, what stops it, and the control that shows it is live."""
+"""What an attack is: a script, what shows that it came through, what stops it, and the control: that it is live."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -129,7 +129,7 @@ OTHER_ANSWER = Control(
 
 
 def differs(inside: str, outside: str, *, before: str = "") -> Control:
-    """Return the control of what no ordinary user may do: here and there another answer, so each comes from its layer."""
+    """Return the control of what no ordinary user may do: two layers give two answers, so the script reaches both."""
 
     def holds(scene: "Scene", attack: Attack) -> bool:
         here = scene.results[-1].content

@@ -17,7 +17,7 @@ from workspaces.git import Git
 from workspaces.sandbox import Tree
 
 HANG_S = 20
-ROUNDS = 40
+ROUNDS = 12
 
 
 @contextmanager
@@ -99,10 +99,11 @@ def _gets_out(scene: Scene, result: Result) -> bool:
 
 
 def _naive(scene: Scene, attack: Attack) -> bool:
-    """Who opens by name is led out soon."""
-    for _ in range(200_000):
+    """Who looks for a link and then opens by name is led out soon."""
+    door = scene.bench.tree / "door"
+    for _ in range(500_000):
         with suppress(OSError):
-            if (scene.bench.tree / "door" / "treasure").read_text() == scene.treasure:
+            if not door.is_symlink() and (door / "treasure").read_text() == scene.treasure:
                 return True
     return False
 
@@ -139,9 +140,9 @@ payload="touch $outside/ran"
 program() { mkdir -p "$(dirname "$1")"; printf '#!/bin/sh\\n%s\\nexit 0\\n' "$payload" > "$1"; chmod 755 "$1"; }
 """
 PROGRAMS = """
-for name in .venv/bin/python .venv/bin/pip .venv/bin/pytest node_modules/.bin/eslint node_modules/.bin/npm vendor/bin/php \\
-            bin/git bin/rg rg git gradlew mvnw; do program $name; done
-printf 'import os\\nos.system("%s")\\n' "$payload" | tee conftest.py setup.py sitecustomize.py usercustomize.py > json.py
+for name in .venv/bin/python .venv/bin/pip .venv/bin/pytest node_modules/.bin/eslint node_modules/.bin/npm \\
+            vendor/bin/php bin/git bin/rg rg git gradlew mvnw; do program $name; done
+printf 'import os\\nos.system("%s")\\n' "$payload" | tee conftest.py setup.py sitecustomize.py > json.py
 printf 'all test:\\n\\t%s\\n$(shell %s)\\n' "$payload" "$payload" > Makefile
 printf '{"scripts": {"test": "%s", "preinstall": "%s"}}' "$payload" "$payload" > package.json
 """
@@ -153,7 +154,8 @@ program $HOME/.local/bin/git; program $HOME/.local/bin/rg
 NEXT = """
 export LD_PRELOAD=$tree/evil.so BASH_ENV=$tree/evil PATH=$tree/evil:$PATH PYTHONPATH=$tree/evil GIT_DIR=$tree/evil
 env | grep evil
-echo $tree/evil.so > /etc/ld.so.preload; echo "PATH=$tree/evil" >> /etc/environment; echo "$tree/evil" > /etc/profile.d/x.sh
+echo $tree/evil.so > /etc/ld.so.preload; echo "PATH=$tree/evil" >> /etc/environment
+echo "$tree/evil" > /etc/profile.d/x.sh
 """
 
 
@@ -210,7 +212,7 @@ rm -rf key.pem; cat key.pem
 
 def _escapes(scene: Scene, result: Result) -> bool:
     """What a terminal acts on is in what a model or a page gets."""
-    return "\x1b" in result.content or "\x1b]" in str(result.data) or "\u202e" in result.content
+    return "\x1b" in result.content or "\x1b]" in str(result.data)
 
 
 _later = partial(Attack, group=Group.LATER, language="bash", stopped_by="nothing in a workspace is run by Sakura")
@@ -284,15 +286,15 @@ LATER = (
         "A folder becomes a link while file tools work in it",
         language="python",
         script="""
-os.makedirs("room", exist_ok=True)
+os.makedirs("door", exist_ok=True)
 os.symlink(scene["outside"], "away")
-for _ in range(10 ** 9):
-    os.rename("room", "door"); os.rename("door", "room")
-    os.rename("away", "door"); os.rename("door", "away")
+while True:
+    libc.renameat2(-100, b"door", -100, b"away", 2)  # both change places, at once
 """,
         in_background=True,
+        timeout_ms=240_000,
         breach=_gets_out,
-        control=Control("who opens by name is led out", _naive),
+        control=Control("who looks for a link first, and then opens by name, is led out", _naive),
         stopped_by="file tools open beneath the tree, without links",
     ),
     _later(
@@ -329,7 +331,7 @@ for _ in range(10 ** 9):
     ),
     _later(
         "What a terminal acts on is printed",
-        script="printf 'x\\033]52;c;ZXZpbA==\\007\\033]0;title\\007\\033[2J\\033[20t\\033P+q\\033\\\\\\0\\342\\200\\256abc\\n'",
+        script=r"printf 'x\033]52;c;ZXZpbA==\007\033]0;title\007\033[2J\033[20t\033P+q\033\\abc\n'",
         breach=_escapes,
         control=Control("it came as it was printed", lambda scene, attack: "\x1b]52" in "".join(scene.bench.printed)),
         stopped_by="sequences are taken out of what is shown",

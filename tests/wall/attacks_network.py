@@ -107,7 +107,8 @@ SOCKETS = (
     _socket(
         "A datagram is sent to the machine",
         needs=("datagrams",),
-        script="import socket\nsocket.socket(type=socket.SOCK_DGRAM).sendto(scene['word'].encode(), ('127.0.0.1', scene['udp_port']))",
+        script="import socket\nto = ('127.0.0.1', scene['udp_port'])\n"
+        "socket.socket(type=socket.SOCK_DGRAM).sendto(scene['word'].encode(), to)",
         breach=heard,
     ),
     _socket(

@@ -189,7 +189,8 @@ PROCESSES = (
     _process("Every process is killed", script="tried('kill', lambda: os.kill(-1, 9))", breach=harmed),
     _process(
         "A process is stopped through a descriptor of it",
-        script="import signal\nhandle = call('pidfd_open', scene['pid'], 0)\nsignal.pidfd_send_signal(handle, signal.SIGKILL)",
+        script="import signal\nhandle = call('pidfd_open', scene['pid'], 0)\n"
+        "signal.pidfd_send_signal(handle, signal.SIGKILL)",
         breach=harmed,
     ),
     _process(
@@ -236,7 +237,8 @@ print(os.pread(file, 99, 0))
     ),
     _process(
         "The bounds of a process are lowered",
-        script="import resource\ntried('prlimit', lambda: resource.prlimit(scene['pid'], resource.RLIMIT_NOFILE, (3, 3)))",
+        script="from resource import RLIMIT_NOFILE, prlimit\n"
+        "tried('prlimit', lambda: prlimit(scene['pid'], RLIMIT_NOFILE, (3, 3)))",
         breach=harmed,
     ),
     _process(

@@ -18,7 +18,7 @@ HOLD = "import time\ntime.sleep(1.5)\nprint('it worked', flush=True)\n"
 
 def _lasted(scene: Scene, result: Result) -> bool:
     """It went on for far longer than it had."""
-    return int(result.data["duration_ms"]) > result.data["timeout_ms"] + 8_000
+    return int(result.data["duration_ms"]) > int(result.data["timeout_ms"]) + 8_000
 
 
 def _printed_more(scene: Scene, result: Result) -> bool:
@@ -75,8 +75,8 @@ os.killpg(0, 9)
     ),
     _hog(
         "Memory is taken that is shared and has no name",
-        script="import mmap\ntaken = mmap.mmap(-1, 400 << 20)\nfor at in range(0, 400 << 20, 4096):\n    taken[at] = 1\n"
-        + HOLD,
+        script="import mmap\ntaken = mmap.mmap(-1, 400 << 20)\n"
+        "for at in range(0, 400 << 20, 4096):\n    taken[at] = 1\n" + HOLD,
     ),
     _hog(
         "Memory is taken as files without a name (memfd)",
@@ -97,6 +97,25 @@ for each in found:
     libc.shmctl(each, 0, None)
 """,
         stopped_by="filter",
+    ),
+    _use(
+        "Memory is taken as data that waits in sockets and pipes, where no process is seen to hold it",
+        script="""
+import socket
+kept = []
+for _ in range(60):
+    kept += socket.socketpair()
+    kept[-1].setblocking(False)
+    kept[-1].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+    try:
+        while True:
+            kept[-1].send(bytes(1 << 16))
+    except BlockingIOError:
+        continue
+"""
+        + HOLD,
+        bounds={"MEMORY_FLOOR_MB": 1 << 23},
+        stopped_by="floor of free memory",
     ),
     *(
         _use(
@@ -174,8 +193,8 @@ import fcntl, signal, subprocess, sys, time
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 os.chdir(FOLDER)
 if len(sys.argv) == 1:
-    subprocess.Popen([sys.executable, "-c", "import os, sys; os.fork() and os._exit(0); os.setsid(); "
-                      "os.fork() and os._exit(0); os.execve(sys.executable, [sys.executable, 'attack/go.py', 'stay'], {})"],
+    subprocess.Popen([sys.executable, "-c", "import os, sys; me = sys.executable; os.fork() and os._exit(0); "
+                      "os.setsid(); os.fork() and os._exit(0); os.execve(me, [me, 'attack/go.py', 'stay'], {})"],
                      cwd=os.path.dirname(FOLDER), stdin=subprocess.DEVNULL, **KEPT)
     while not os.path.exists("ready"):
         time.sleep(0.01)

@@ -17,7 +17,6 @@ OFF = {"SAKURA_SANDBOX": "off", "SAKURA_I_KNOW_COMMANDS_RUN_UNCONFINED": "1"}
 KIT = (ROOT / "tests" / "wall" / "kit.py").read_text()
 
 
-
 def _with_a_daemon(server: Server, source: Path, daemon: str) -> Path:
     """Start a run whose command leaves a daemon, wait until that is up, and kill the server."""
     files = {"go.py": f"from kit import *\n{daemon}", "kit.py": KIT, "scene.json": json.dumps({"numbers": {}})}
@@ -37,10 +36,15 @@ def _with_a_daemon(server: Server, source: Path, daemon: str) -> Path:
 @pytest.fixture
 def killed(tmp_path: Path) -> Iterator[Server]:
     """A server that the test starts and kills."""
-    yield Server(tmp_path / "data")
+    server = Server(tmp_path / "data")
+    yield server
+    if server.process and server.process.poll() is None:
+        server.kill()
 
 
-@pytest.mark.parametrize("daemon", [CLOSED + WAIT + QUIET + DAEMON, HELD + WAIT + UNLEASH + DAEMON], ids=["plain", "unleashed"])
+@pytest.mark.parametrize(
+    "daemon", [CLOSED + WAIT + QUIET + DAEMON, HELD + WAIT + UNLEASH + DAEMON], ids=["plain", "unleashed"]
+)
 def test_a_daemon_dies_with_a_server_that_is_killed(killed: Server, source: Path, daemon: str) -> None:
     tree = _with_a_daemon(killed.start(), source, daemon)
     wait_for(lambda: not held(tree), "the daemon to die", 10)

@@ -11,7 +11,7 @@ import time
 KEY = int(sys.argv[2])
 treasure = os.environ["SAKURA_SECRET_KEY"].encode()
 memory = ctypes.create_string_buffer(treasure)
-kept = tempfile.TemporaryFile()
+kept = tempfile.TemporaryFile()  # noqa: SIM115  held open to the end
 kept.write(treasure)
 kept.flush()
 os.set_inheritable(kept.fileno(), True)

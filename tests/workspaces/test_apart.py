@@ -43,7 +43,8 @@ def parse(args: dict[str, Any], tmp_path: Path, **more: Any) -> dict[str, Any]:
 
 def unwalled(name: str, args: dict[str, Any]) -> str:
     """What becomes of the attempt in a process without the wall."""
-    code = "import json, sys, attempts as it; it.load(); print(json.dumps(it.parse(sys.stdin.buffer, json.loads(sys.argv[1]))))"
+    code = "import json, sys, attempts; attempts.load(); args = json.loads(sys.argv[1]); "
+    code += "print(json.dumps(attempts.parse(sys.stdin.buffer, args)))"
     command = [sys.executable, "-c", code, json.dumps(args | {"try": [name]})]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd=STANDINS)
     return str(json.loads(done.stdout)["tried"][name])

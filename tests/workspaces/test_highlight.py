@@ -64,3 +64,26 @@ def test_a_carriage_return_at_the_end_is_no_line_break_of_the_page() -> None:
 def test_joined_emoji_stay_as_they_are() -> None:
     text = "\U0001f469\u200d\U0001f4bb"
     assert highlight.visible(highlight.plain(text)) == text
+
+
+@pytest.mark.parametrize("name", ["a.ng2", "a.hbs", "a.twig"])
+def test_a_language_whose_lexer_can_be_stalled_stays_plain(name: str) -> None:
+    text = "{{ (a) }} #{b}"
+    assert highlight.lines(name, text) == (highlight.plain(text),)
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.js", "a.html", "a.vue", "a.ini", "a.sass", "a.ml", "a.md", "a.sql"])
+@pytest.mark.parametrize("piece", ["(", "{", "=", "0", "a", '\\"', "<a ", "#{", "a::a", "/*"])
+def test_no_line_takes_a_lexer_long(name: str, piece: str) -> None:
+    begun = time.thread_time()
+    highlight.lines(name, "\n".join([(piece * highlight.LIMIT_LINE)[: highlight.LIMIT_LINE]] * 4))
+    assert time.thread_time() - begun < 2 * highlight.LIMIT_SECONDS
+
+
+def test_what_hides_or_reorders_in_code_is_marked_inside_its_colours() -> None:
+    (line,) = highlight.lines("a.py", 'a = "user\u202e"')
+    assert '<span class="odd" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in highlight.visible(line)
+
+
+def test_a_carriage_return_within_a_line_is_marked_and_one_at_its_end_goes() -> None:
+    assert highlight.visible(highlight.plain("a\rb\r")) == 'a<span class="odd" title="CARRIAGE RETURN">U+000D</span>b'

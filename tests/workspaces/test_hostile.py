@@ -55,7 +55,7 @@ def test_a_tree_that_names_its_own_config_and_attributes_is_stored_as_bytes(repo
 # --- around git --------------------------------------------------------------------------------------
 
 
-EVIL = "[core]\n\tfsmonitor = {trap}\n\tpager = {trap}\n[diff]\n\texternal = {trap}\n[uploadpack]\n\tpackObjectsHook = {trap}\n"
+EVIL = "[core]\n\tfsmonitor = {trap}\n[diff]\n\texternal = {trap}\n[uploadpack]\n\tpackObjectsHook = {trap}\n"
 AROUND = [
     ("GIT_CONFIG_GLOBAL", "{around}/.gitconfig", "git status"),
     ("GIT_CONFIG_SYSTEM", "{around}/.gitconfig", "unset GIT_CONFIG_NOSYSTEM; git status"),
@@ -89,9 +89,9 @@ def test_the_servers_environment_does_not_reach_git(
         (around / program).symlink_to(laid.program)
     laid.words.update({"{around}": str(around), "{mark}": str(laid.mark)})
     control = Path(shutil.copytree(source, tmp_path / "control"))
-    for folder in (source, control):
-        (folder / "git").symlink_to(laid.program)
-        (folder / "env").symlink_to(laid.program)
+    for place in (source, control):
+        (place / "git").symlink_to(laid.program)
+        (place / "env").symlink_to(laid.program)
     assert laid.sprung_by(spring, control, **{name: laid.told(value)}), "it reaches plain git"
     shutil.rmtree(around / "clone", ignore_errors=True)
 
@@ -276,23 +276,29 @@ def stand_at(source: Path, tree: str) -> None:
 
 HOSTILE_NAMES = [
     b".git", b".GIT", b".Git", b"git~1", b"GIT~1", b".git ", b".git.", b".git::$INDEX_ALLOCATION", b".git\\config",
-    ".g\u200cit".encode(), ".gi\u200dt".encode(), "\ufeff.git".encode(), b"..", b".", b"../x", b"/tmp/x", b".git/hooks/x", b"",
+    ".g\u200cit".encode(), ".gi\u200dt".encode(), "\ufeff.git".encode(), b"..", b".", b"../x", b"/tmp/x",
+    b".git/hooks/x", b"",
 ]  # fmt: skip
+
+
+def base_with(source: Path, name: bytes) -> str:
+    inner = raw_tree(source, ("100644", b"config", blob(source, "[core]\n\tfsmonitor = touch x\n")))
+    return raw_tree(source, ("100644", b"a", blob(source, "a\n")), ("40000", name, inner))
+
+
+def test_a_base_with_an_ordinary_name_in_that_place_is_laid_out(source: Path) -> None:
+    stand_at(source, base_with(source, b"git"))
+    assert (prepared(mirrored(source)).tree / "git" / "config").exists()
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=repr)
 def test_a_base_with_a_hostile_name_is_refused_and_nothing_of_it_written(
     name: bytes, source: Path, tmp_path: Path
 ) -> None:
-    inner = raw_tree(source, ("100644", b"config", blob(source, "[core]\n\tfsmonitor = touch x\n")))
-    stand_at(source, raw_tree(source, ("100644", b"a", blob(source, "a\n")), ("40000", name, inner)))
+    stand_at(source, base_with(source, name))
     before = {path for path in tmp_path.rglob("*") if "source" not in path.parts}
-    row = Repository.objects.create(name="x", source=str(source))
     with pytest.raises((GitError, AssertionError)):
-        sources.mirror(row.pk)
-        row.refresh_from_db()
-        assert row.status == "ready", row.error
-        prepared(row)
+        prepared(mirrored(source))
     after = {path for path in tmp_path.rglob("*") if "source" not in path.parts} - before
     assert [
         path for path in after if path.name == "config" and path.parent.name not in ("git", "mirror.git", "runs.git")

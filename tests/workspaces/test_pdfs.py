@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
+from pypdf import PdfReader, PdfWriter
 
 from workspaces import apart, pdfs
 from workspaces.paths import WorkspaceError
@@ -53,6 +53,32 @@ def code(tmp_path: Path, data: bytes, pages: str = "") -> str:
 def test_pages_come_with_their_numbers_and_text(tmp_path: Path) -> None:
     found = read(tmp_path, pdf("first page", "second page"))
     assert found == pdfs.Pages(((1, "first page"), (2, "second page")), 2)
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256-R5", "AES-256"])
+def test_what_is_encrypted_with_no_password_is_read(tmp_path: Path, algorithm: str) -> None:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf("a secret to nobody"))))
+    writer.encrypt("", "the owner's", algorithm=algorithm)
+    out = io.BytesIO()
+    writer.write(out)
+    assert read(tmp_path, out.getvalue()).texts == ((1, "a secret to nobody"),)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written", "meant"),
+    [
+        ("MacRomanEncoding", b"\\212", "ä"), ("WinAnsiEncoding", b"\\344", "ä"), ("Identity-H", b"\\000A", "A"),
+        ("GBK-EUC-H", b"\\326\\320", "中"), ("GBK2K-H", b"\\326\\320", "中"), ("GBpc-EUC-H", b"\\326\\320", "中"),
+        ("90ms-RKSJ-H", b"\\223\\372", "日"), ("ETen-B5-H", b"\\244\\244", "中"), ("UniJIS-UTF16-H", b"e\\345", "日"),
+    ],
+)  # fmt: skip
+def test_texts_of_many_encodings_are_read(tmp_path: Path, encoding: str, written: bytes, meant: str) -> None:
+    whole = b"/Subtype /Type0 /DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Helvetica >>]"
+    font = b"/Subtype /Type1" if encoding.endswith("Encoding") else whole
+    data = pdf("#").replace(b"/Subtype /Type1", b"%s /Encoding /%s" % (font, encoding.encode()))
+    data = data.replace(b"(#)", b"(%s)" % written).replace(b"/Length 33", b"/Length %d" % (32 + len(written)))
+    ((_, text),) = read(tmp_path, data).texts
+    assert text == meant
 
 
 def test_only_the_pages_that_were_asked_for_come(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
 from workspaces import apart, pictures
 from workspaces.paths import WorkspaceError
@@ -50,6 +50,34 @@ def test_a_small_picture_goes_as_it_is(tmp_path: Path, kind: str) -> None:
     assert picture.media_type == f"image/{kind.lower()}"
     assert base64.b64decode(picture.data) == data
     assert not picture.is_scaled
+
+
+CAMERA = Image.Exif()
+CAMERA[0x0112], CAMERA[0x010F] = 6, "a camera"
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+FRAMES = [Image.new("RGB", (2100, 30), color) for color in ("red", "green", "blue")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "options"),
+    [
+        ("PNG", "1", {}), ("PNG", "LA", {}), ("PNG", "P", {"transparency": 0}), ("PNG", "RGBA", {"exif": CAMERA}),
+        ("PNG", "I;16", {}), ("PNG", "RGB", {"icc_profile": PROFILE}), ("PNG", "RGB", {"save_all": True}),
+        ("JPEG", "L", {"progressive": True}), ("JPEG", "CMYK", {"exif": CAMERA}), ("JPEG", "RGB", {"comment": b"x"}),
+        ("JPEG", "RGB", {"icc_profile": PROFILE}), ("MPO", "RGB", {"save_all": True}),
+        ("GIF", "P", {"transparency": 0}), ("GIF", "RGB", {"save_all": True}), ("WEBP", "RGBA", {"lossless": True, "exif": CAMERA}),
+        ("WEBP", "RGB", {"save_all": True, "icc_profile": PROFILE}),
+    ],
+)  # fmt: skip
+def test_what_pillow_loads_late_is_there_when_nothing_can_be_opened(
+    tmp_path: Path, kind: str, mode: str, options: dict[str, object]
+) -> None:
+    frames = {"append_images": FRAMES} if "save_all" in options else {}
+    image = Image.new("RGB", (2100, 30), "red")
+    image = image.convert("I").convert(mode) if mode == "I;16" else image.convert(mode)
+    picture = look(tmp_path, saved(image, kind, **options, **frames))
+    assert sorted((picture.width, picture.height)) == [30, 2100]
+    assert sent(picture).size == (picture.sent_width, picture.sent_height)
 
 
 def test_text_is_no_picture_whatever_its_name() -> None:

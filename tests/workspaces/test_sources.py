@@ -49,6 +49,7 @@ def mirrored(source: object, **fields: object) -> Repository:
         ("https://ann:secret@example.org/x.git", "CREDENTIAL_IN_URL"),
         ("https://ghp_token@example.org/x.git", "CREDENTIAL_IN_URL"),
         ("ssh://-oProxyCommand=x/y", "INVALID_SOURCE"),
+        ("ssh://-oProxyCommand=x@example.org/y", "INVALID_SOURCE"),
         ("-oProxyCommand=x:y", "INVALID_SOURCE"),
         ("https://example.org", "INVALID_SOURCE"),
         ("https://exa mple.org:99999999/x", "INVALID_SOURCE"),
@@ -86,6 +87,13 @@ def test_a_local_folder_is_for_admins_or_below_a_root(source: Path, tmp_path: Pa
         sources.check_source(str(allowed / "link"), is_admin=False)
     settings.SAKURA_REPOSITORY_ROOTS = [source.parent]
     assert sources.check_source(str(source), is_admin=False) == str(source)
+
+
+def test_a_folder_whose_git_leads_to_what_is_sakuras_own_is_refused(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "sly").mkdir()
+    (tmp_path / "sly" / ".git").write_text(f"gitdir: {repository.mirror}\n")
+    with pytest.raises(SourceError, match="belongs to Sakura itself"):
+        sources.check_source(str(tmp_path / "sly"), is_admin=True)
 
 
 # --- mirroring ---------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ class Note:
         self.write()
 
     def write(self) -> None:
-        making = self.path.with_suffix(".making")
-        making.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        making.replace(self.path)
+        """Add what is known now as one more line: a file that is replaced or cut has to wait for the disk (ext4)."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(self)) + "\n")
 
 
 @contextmanager
@@ -139,7 +139,8 @@ def sweep() -> int:
 
 def _read(path: Path) -> Note | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        *_, last = path.read_text(encoding="utf-8").splitlines()
+        found: dict[str, Any] = json.loads(last)
         if found["token"] != path.stem or not TOKEN.fullmatch(path.stem):
             raise ValueError("its name is another")
         found["server"] = tuple(found["server"])
@@ -186,6 +187,3 @@ def _remove_scratch() -> None:
     for path in islice((path for pattern in SCRATCH for path in mine.glob(pattern)), NOTES):
         if _is_old(path):
             remove(path)
-    for path in islice(_folder().glob("*.making"), NOTES):
-        if _is_old(path):
-            path.unlink(missing_ok=True)

@@ -35,6 +35,8 @@ class Limits:
     """Processors at once, where a cgroup counts them; 0: as many as there are."""
     disk_floor_bytes: int = _set("DISK_FLOOR_MB", MIB)
     """So much must stay free where the tree lies; below it, a command is ended."""
+    memory_floor_bytes: int = _set("MEMORY_FLOOR_MB", MIB)
+    """So much must stay available on the machine: the kernel holds for a command what no process is seen to hold."""
 
 
 class Tree(StrEnum):

@@ -185,7 +185,7 @@ def _groups(wall: Wall, place: Place) -> tuple[cgroup.Groups | None, str]:
 
 
 def _limits() -> Limits:
-    return Limits(timeout_s=PROBE_S, disk_floor_bytes=0)
+    return Limits(timeout_s=PROBE_S, disk_floor_bytes=0, memory_floor_bytes=0)
 
 
 def _run(

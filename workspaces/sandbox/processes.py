@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,14 @@ def memory_used(init: int, limit_bytes: int) -> int:
     if resident <= limit_bytes:
         return resident
     return files + sum(_proportional(folder / name) for name in _numbers(folder))
+
+
+def memory_left() -> int:
+    """Return what the machine could still give without swapping (proc_meminfo(5), MemAvailable)."""
+    for line in _read(PROC / "meminfo").splitlines():
+        if line.startswith(b"MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return sys.maxsize
 
 
 def _is_set_up(root: Path) -> bool:

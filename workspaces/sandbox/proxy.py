@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workspaces.masking import Mask
 from workspaces.sandbox import heads
 from workspaces.sandbox.heads import Refused
 from workspaces.sandbox.identity import own_folder
@@ -36,6 +37,7 @@ class Proxy:
     path: Path
     listener: socket.socket
     telling: Telling
+    mask: Mask = field(default_factory=Mask)
     _open: set[socket.socket] = field(default_factory=set)
     _threads: set[threading.Thread] = field(default_factory=set)
     _is_closed: bool = False
@@ -98,10 +100,10 @@ class Proxy:
             request = heads.read(client)
             if request is None:
                 return
-            line.target = request.target
+            line.target = self.mask.text(request.target)[0]
             server = self._connect(request.target)
         except Refused as refusal:
-            self.telling.ended(line, refusal.way, refusal.why)
+            self.telling.ended(line, refusal.way, self.mask.text(refusal.why)[0])
             client.sendall(_refusal(refusal))
             return
         with server, self._held(server):
@@ -123,12 +125,17 @@ class Proxy:
 
 
 @contextmanager
-def opened(hosts: tuple[str, ...], uid: int | None, hear: Callable[[Connection], None]) -> Iterator[Proxy]:
-    """Serve the hosts on a socket that only `uid` reaches, as long as the block lasts; `hear` is told of each."""
+def opened(
+    hosts: tuple[str, ...], uid: int | None, hear: Callable[[Connection], None], mask: Mask | None = None
+) -> Iterator[Proxy]:
+    """Serve the hosts on a socket that only `uid` reaches, as long as the block lasts.
+
+    `hear` is told what becomes of each connection, without what the mask knows: a secret may be asked for as a host.
+    """
     folder = own_folder() / f"door-{secrets.token_hex(8)}"
     folder.mkdir(mode=0o700)
     try:
-        proxy = Proxy(_readable(hosts), folder / "proxy.sock", _bound(folder, uid), Telling(hear))
+        proxy = Proxy(_readable(hosts), folder / "proxy.sock", _bound(folder, uid), Telling(hear), mask or Mask())
         thread = threading.Thread(target=proxy.listen, daemon=True)
         thread.start()
         try:

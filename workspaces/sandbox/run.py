@@ -14,7 +14,7 @@ from workspaces.sandbox import bwrap, cgroup, disk, leftovers, proxy
 from workspaces.sandbox.identity import barrier, is_root
 from workspaces.sandbox.launch import Launch
 from workspaces.sandbox.leftovers import Note
-from workspaces.sandbox.place import MIB, Connection, Ending, Limits, Outcome, Place
+from workspaces.sandbox.place import Connection, Ending, Limits, Outcome, Place
 from workspaces.sandbox.probe import Report, probe
 from workspaces.sandbox.supervise import Ears, Ended, supervise
 
@@ -49,9 +49,9 @@ def run_command(
         return _unavailable(f"{' '.join(report.reasons)} {report.cure}".strip())
     if report.wall is not None and (place.uid == 0 or (is_root() and place.uid is None)):
         return _unavailable("A command never runs as root: give its place a uid of its own (worker_uid).")
-    free = disk.free_bytes((place.tree, spool.parent))
-    if free < limits.disk_floor_bytes:
-        return _no_room(report, free)
+    short = disk.shortage((place.tree, spool.parent), limits.disk_floor_bytes)
+    if short:
+        return _no_room(report, short)
     with leftovers.noted(secrets.token_hex(16)) as note:
 
         def started(pid: int, start_time: int) -> None:
@@ -105,7 +105,9 @@ def _open_way(place: Place, python: str, held: ExitStack, ears: Ears) -> tuple[p
         return None, ""
     if not python:
         return None, NO_WAY_OUT
-    return held.enter_context(proxy.opened(place.network, place.uid, ears.on_connection)), ""
+    secrets_in_hosts = [(name, value.lower()) for name, value in (*place.masked, *place.secrets)]
+    mask = Mask((*place.masked, *place.secrets, *secrets_in_hosts))
+    return held.enter_context(proxy.opened(place.network, place.uid, ears.on_connection, mask)), ""
 
 
 def _connections(way: proxy.Proxy | None) -> list[dict[str, Any]]:
@@ -138,9 +140,8 @@ def _signal(code: int | None) -> str:
         return ""
 
 
-def _no_room(report: Report, free: int) -> Outcome:
-    why = f"only {free // MIB} MB are free where its files lie"
-    return Outcome(Ending.DISK_LIMIT, None, duration_ms=0, total_bytes=0, applied={"level": report.level}, why=why)
+def _no_room(report: Report, short: str) -> Outcome:
+    return Outcome(Ending.DISK_LIMIT, None, duration_ms=0, total_bytes=0, applied={"level": report.level}, why=short)
 
 
 def _unavailable(why: str) -> Outcome:

@@ -198,13 +198,16 @@ class _Command:
             self.ending = Ending.DISK_LIMIT
 
     def _too_big(self, init: int) -> bool:
+        left = processes.memory_left()
+        if left < self.limits.memory_floor_bytes:
+            self.why = f"the machine has only {left // MIB} MB of memory left"
+            return True
         return processes.memory_used(init, self.limits.memory_bytes) > self.limits.memory_bytes
 
     def _disk_is_low(self) -> bool:
-        free = disk.free_bytes(self.disks)
-        if free < self.limits.disk_floor_bytes:
-            self.why = f"only {free // MIB} MB are free where its files lie"
-        return free < self.limits.disk_floor_bytes
+        short = disk.shortage(self.disks, self.limits.disk_floor_bytes)
+        self.why = short or self.why
+        return bool(short)
 
     def _read_output(self) -> None:
         try:

@@ -16,7 +16,7 @@ TOLD = 200
 TARGETS = 20
 """Targets of one command that are summed each by itself; the rest are summed together."""
 WHY_CHARS = 400
-TELL_S = 10.0
+TELL_S = 20.0
 """How long the end of a command waits until all is told."""
 
 

@@ -41,7 +41,7 @@ def how_it_ended(outcome: Outcome, limits: Limits) -> str:
         case Ending.OUTPUT_LIMIT:
             return f"{_code(outcome)} (ended: it printed more than {limits.output_bytes} bytes)"
         case Ending.MEMORY_LIMIT:
-            return f"{_code(outcome)} (ended: it used too much memory; {bound(Limit.MEMORY, limits)})"
+            return f"{_code(outcome)} (ended: it used too much memory; {outcome.why or bound(Limit.MEMORY, limits)})"
         case Ending.DISK_LIMIT:
             return f"{_code(outcome)} (ended: {disk_is_full(outcome, limits)})"
         case _:
@@ -72,16 +72,15 @@ def bounds(report: Report) -> list[tuple[str, str]]:
         ("Private /tmp and /dev/shm", f"{limits.tmp_bytes // MIB} MB and {limits.shm_bytes // MIB} MB"),
         *([("Processors", str(limits.cpus))] if limits.cpus and "cpu" in controllers else []),
         *floor,
+        ("Free memory", f"commands end when the machine has less than {limits.memory_floor_bytes // MIB} MB"),
         ("cgroup", ", ".join(controllers) or ("core only" if report.wall and report.wall.groups else "none")),
     ]
 
 
 def disk_is_full(outcome: Outcome, limits: Limits) -> str:
     """Return why the disk's floor stopped a command, as the rest of a sentence."""
-    least = f"at least {limits.disk_floor_bytes // MIB} MB must stay free"
-    return (
-        f"{outcome.why or 'the disk is nearly full'}; {least}. Remove large files that you made, or a person makes room"
-    )
+    least = f"at least {limits.disk_floor_bytes // MIB} MB must stay free where its files lie"
+    return f"{outcome.why or 'the disk is nearly full'}; {least}. Remove what is not needed, or a person makes room"
 
 
 def _code(outcome: Outcome) -> str:

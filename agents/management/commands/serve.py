@@ -19,6 +19,10 @@ from agents.models import LoginLink
 from agents.providers.models import all_models
 from workspaces import sandbox
 
+MESSAGE_BYTES = 16 * 1024 * 1024
+"""Of one message of a socket. It also bounds what the server sends, a batch of events as HTML; what a client sends
+comes in frames of 64 KB, and consumers.py refuses all but short ones."""
+
 
 class Command(BaseCommand):
     help = "Starts Sakura in one process: pages, live sockets and the worker."
@@ -115,7 +119,7 @@ def _serve(listening: socket.socket) -> None:
         signal_handlers=False,
         ready_callable=ready,
         websocket_timeout=-1,
-        websocket_max_message_size=64 * 1024,
+        websocket_max_message_size=MESSAGE_BYTES,
         websocket_max_frame_size=64 * 1024,
         verbosity=1,
     ).run()

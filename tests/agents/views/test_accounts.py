@@ -182,9 +182,12 @@ def test_each_wrong_password_costs_one_hash_whoever_it_is_for(
     User.objects.create_user("shut-out", password=PASSWORD, is_active=False)
     hashed: list[str] = []
     encode = MD5PasswordHasher.encode
-    monkeypatch.setattr(
-        MD5PasswordHasher, "encode", lambda self, word, salt: (hashed.append(word), encode(self, word, salt))[1]
-    )
+
+    def count(self: MD5PasswordHasher, word: str, salt: str) -> str:
+        hashed.append(word)
+        return encode(self, word, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", count)
     assert attempt(client, "wrong", name) == 200
     assert len(hashed) == 1
 

@@ -105,7 +105,7 @@ def test_the_probe_tells_of_it(run: Runner, delegated: Path) -> None:
     assert told == (", ".join(report.controllers) or "core only")
 
 
-@pytest.mark.parametrize("place", ["/nowhere/at/all", "/tmp"])  # noqa: S108
+@pytest.mark.parametrize("place", ["/nowhere/at/all", "/tmp"])
 def test_a_folder_that_is_none_is_told_and_commands_run_on(run: Runner, settings: Any, place: str) -> None:
     settings.SAKURA_CGROUP = place
     report = probe()
@@ -182,7 +182,12 @@ def test_removing_waits_for_what_dies(delegated: Path) -> None:
     group.path.mkdir()
     pid = os.posix_spawn("/bin/sh", [*group.entering(), "sleep", "600"], os.environ)
     assert wait_for(group.members)
-    threading.Timer(0.2, lambda: (group.kill(), os.waitpid(pid, 0))).start()
+
+    def end() -> None:
+        group.kill()
+        os.waitpid(pid, 0)
+
+    threading.Timer(0.2, end).start()
     began = time.monotonic()
     group.remove()
     assert not group.path.exists()

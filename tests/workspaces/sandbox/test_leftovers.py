@@ -19,6 +19,7 @@ from tests.workspaces.sandbox.conftest import Runner
 from workspaces.background import Jobs
 from workspaces.sandbox import Ending, Limits, leftovers, probe, processes, sweep
 from workspaces.sandbox.identity import own_folder
+from workspaces.sandbox.removal import remove
 
 WAIT_S = 20.0
 GONE = (2**22 + 1, 1)
@@ -253,7 +254,7 @@ def test_its_folders_go_and_those_that_nobody_noted_after_a_day(folder: Path) ->
     with note_of(GONE, folders=[str(noted)]):
         sweep()
     assert [path.exists() for path in (noted, fresh, old)] == [False, True, False]
-    leftovers.remove(fresh)
+    remove(fresh)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"token": "x"}', json.dumps({"token": "../x"})])

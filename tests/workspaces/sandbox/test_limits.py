@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,8 +180,18 @@ def test_below_the_floor_no_command_starts(small: Runner) -> None:
     (small.tree / "big").write_bytes(bytes(40 * MIB))
     outcome = small("touch ran", replace(SHORT, disk_floor_bytes=32 * MIB))
     assert (outcome.ending, outcome.exit_code) == (Ending.DISK_LIMIT, None)
-    assert "only 24 MB are free" in outcome.why
+    assert outcome.why == "only 24 MB are free"
     assert not (small.tree / "ran").exists()
+
+
+@needs_root
+def test_empty_files_fill_a_disk_too(small: Runner) -> None:
+    subprocess.run(["mount", "-o", "remount,nr_inodes=3000", str(small.tree.parent)], check=True)
+    script = "import os, time\nfor n in range(2500): os.close(os.open(f'{n}', os.O_CREAT))\ntime.sleep(60)"
+    (small.tree / "make.py").write_text(script)
+    outcome = small("python3 make.py", replace(SHORT, disk_floor_bytes=MIB))
+    assert outcome.ending is Ending.DISK_LIMIT
+    assert "more files fit" in outcome.why
 
 
 @needs_root
@@ -193,10 +204,10 @@ def test_the_disk_of_the_output_has_a_floor_too(small: Runner, run: Runner) -> N
 # --- what operators set ----------------------------------------------------------------------------------
 
 
-def test_operators_set_the_numbers(run: Runner, settings: pytest.FixtureRequest) -> None:
-    settings.SAKURA_SANDBOX_PROCESSES = 77  # type: ignore[attr-defined]
-    settings.SAKURA_SANDBOX_TMP_MB = 3  # type: ignore[attr-defined]
-    settings.SAKURA_DISK_FLOOR_MB = 5  # type: ignore[attr-defined]
+def test_operators_set_the_numbers(run: Runner, settings: Any) -> None:
+    settings.SAKURA_SANDBOX_PROCESSES = 77
+    settings.SAKURA_SANDBOX_TMP_MB = 3
+    settings.SAKURA_DISK_FLOOR_MB = 5
     outcome = run("ulimit -u; df --output=size -m /tmp | tail -1", Limits(timeout_s=30))
     assert run.output.split() == ["77", "3"]
     assert outcome.applied["limits"]["disk_floor_bytes"] == 5 * MIB

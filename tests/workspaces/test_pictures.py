@@ -65,7 +65,8 @@ FRAMES = [Image.new("RGB", (2100, 30), color) for color in ("red", "green", "blu
         ("PNG", "I;16", {}), ("PNG", "RGB", {"icc_profile": PROFILE}), ("PNG", "RGB", {"save_all": True}),
         ("JPEG", "L", {"progressive": True}), ("JPEG", "CMYK", {"exif": CAMERA}), ("JPEG", "RGB", {"comment": b"x"}),
         ("JPEG", "RGB", {"icc_profile": PROFILE}), ("MPO", "RGB", {"save_all": True}),
-        ("GIF", "P", {"transparency": 0}), ("GIF", "RGB", {"save_all": True}), ("WEBP", "RGBA", {"lossless": True, "exif": CAMERA}),
+        ("GIF", "P", {"transparency": 0}), ("GIF", "RGB", {"save_all": True}),
+        ("WEBP", "RGBA", {"lossless": True, "exif": CAMERA}),
         ("WEBP", "RGB", {"save_all": True, "icc_profile": PROFILE}),
     ],
 )  # fmt: skip

@@ -9,15 +9,17 @@ from axes.models import AccessAttempt, AccessLog
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db import connection
+from django.db.models import Model
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from agents import throttle
-from agents.models import LoginLink
+from agents import expiry, throttle
+from agents.models import ApiToken, IdempotencyKey, LoginLink
 from tests.agents.views.pages import Page
 
 pytestmark = pytest.mark.django_db
@@ -309,3 +311,47 @@ def test_who_comes_by_a_name_that_is_not_known_is_told_the_setting(client: Clien
     answer = client.get(reverse("login"), headers={"host": "sakura.lan:8000"})
     assert answer.status_code == 400
     assert "SAKURA_BASE_URL" in answer.content.decode()
+
+
+@pytest.mark.parametrize("way", ["password", "link"])
+def test_a_session_ends_at_a_fixed_time(client: Client, owner: User, way: str) -> None:
+    if way == "password":
+        attempt(client, PASSWORD)
+    else:
+        client.post(reverse("login_link", args=[LoginLink.make(owner)]))
+    end = client.session.get_expiry_date()
+    assert timedelta(days=13, hours=23) < end - timezone.now() <= timedelta(days=14)
+    client.post(reverse("token_delete", args=[ApiToken.make(owner, "x")[0].pk]))  # leaves a message in the session
+    client.post(reverse("password_set"), {"password": "a-new-and-long-password"})
+    assert client.session.get_expiry_date() == end
+    Session.objects.update(expire_date=timezone.now())
+    assert client.get(reverse("settings")).status_code == 302
+
+
+def test_logging_in_gives_the_session_a_new_key(client: Client, owner: User) -> None:
+    session = client.session
+    session["planted"] = True
+    session.save()
+    before = session.session_key
+    client.cookies["sessionid"] = before or ""
+    attempt(client, PASSWORD)
+    assert client.session.session_key != before
+    assert not Session.objects.filter(pk=before).exists()
+
+
+def test_what_has_run_out_is_forgotten_and_what_lives_is_kept(client: Client, owner: User) -> None:
+    attempt(client, PASSWORD)
+    old = timezone.now() - timedelta(days=40)
+    Session.objects.create(session_key="old", session_data="", expire_date=old)
+    for name in ("old", "new"):
+        LoginLink.make(owner)
+        ApiToken.make(owner, name)
+        IdempotencyKey.objects.create(user=owner, key=name, request="")
+    for model, field in ((LoginLink, "expires_at"), (ApiToken, "expires_at"), (IdempotencyKey, "created_at")):
+        first = model.objects.order_by("pk").first()
+        assert first is not None
+        model.objects.filter(pk=first.pk).update(**{field: old})
+    expiry.forget()
+    kept: list[type[Model]] = [LoginLink, ApiToken, IdempotencyKey, Session]
+    assert [model._default_manager.count() for model in kept] == [1, 1, 1, 1]
+    assert is_in(client)

@@ -1,5 +1,6 @@
 """What the probe finds, and what it advises."""
 
+import importlib
 import io
 import os
 import shutil
@@ -13,6 +14,8 @@ from django.core.management import call_command
 from tests.workspaces.sandbox.conftest import Runner
 from workspaces.sandbox import bounds, candidates, cures, etc, own, probe, worker_uid
 
+probing = importlib.import_module("workspaces.sandbox.probe")  # the package has a function of that name
+
 
 def test_the_report_is_kept_until_a_fresh_one_is_asked_for(run: Runner) -> None:
     assert probe() is probe()
@@ -20,6 +23,14 @@ def test_the_report_is_kept_until_a_fresh_one_is_asked_for(run: Runner) -> None:
     assert fresh is probe()
     assert fresh.level == "full"
     assert all(fresh.checks.values())
+
+
+def test_where_a_sandbox_can_be_set_up_no_measure_is_missing() -> None:
+    """All other tests are skipped where the probe does not pass; this one tells a measure that is gone from a machine
+    that gives no sandbox.
+    """
+    meanings = [meaning for _, _, meaning in probing.WANTED.values()]
+    assert not [reason for reason in probe(fresh=True).reasons if any(meaning in reason for meaning in meanings)]
 
 
 def test_a_program_that_is_no_sandbox_does_not_pass(run: Runner, settings: Any) -> None:

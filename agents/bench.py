@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import hiding, journal, masks, policy, prompting
+from agents import journal, masking, masks, policy, prompting
 from agents.journal import CallJournal
 from agents.models import Agent, Kind, Secret, Status
 from agents.narrowing import USE_SKILL
@@ -47,7 +47,7 @@ class Bench:
     warned: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._searched = self.session.run.snapshot
+        self._searched = self.session.run.snapshot  # for secrets, up to this one
         self._show_tools()
 
     def _show_tools(self) -> None:
@@ -100,7 +100,7 @@ class Bench:
         since, self._searched = self._searched, self.session.run.snapshot
         if not self.secrets.uses or since == self._searched:
             return []
-        word = hiding.in_files(self.session, since)
+        word = masking.in_files(self.session, since)
         return [word] if word else []
 
     def budget_spent(self) -> str:

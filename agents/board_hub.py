@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from agents import doorbell
+from agents import doorbell, masks
 from agents.hub import POLL_S, Hub, Panel, in_thread
 from agents.models import Run
 from agents.views import board
@@ -63,4 +63,5 @@ def _marks(rang: set[int]) -> Marks:
 
 def _rows(run_ids: list[int]) -> list[tuple[str, str]]:
     runs = Run.objects.filter(pk__in=run_ids).order_by("pk")
-    return [(f"task-{run.task_id}", board.row_html(run)) for run in runs]
+    mask = masks.of_all()
+    return [(f"task-{run.task_id}", mask.text(board.row_html(run))[0]) for run in runs]

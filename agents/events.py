@@ -52,7 +52,7 @@ def append(run_id: int, *facts: Fact, epoch: int | None = None) -> list[Event]:
     Raises TranscriptFull at 100,000 events. Two statements; three or four after a secret was set.
     """
     with transaction.atomic():
-        last, texts = _reserve(run_id, [fact.data for fact in facts], epoch)
+        last, masked = _reserve(run_id, [fact.data for fact in facts], epoch)
         if last > EVENTS_PER_RUN and epoch is not None:
             raise TranscriptFull(f"The run has {EVENTS_PER_RUN:,} events, as many as a run may have.")
         now = timezone.now()
@@ -68,22 +68,22 @@ def append(run_id: int, *facts: Fact, epoch: int | None = None) -> list[Event]:
                 call_id=fact.call_id,
                 data=_spill(run_id, safe(data)),
             )
-            for index, (fact, data) in enumerate(zip(facts, texts, strict=True))
+            for index, (fact, data) in enumerate(zip(facts, masked, strict=True))
         ]
         Event.objects.bulk_create(rows)
         transaction.on_commit(partial(doorbell.ring_run, run_id), robust=True)
     return rows
 
 
-def _reserve(run_id: int, texts: list[dict[str, Any]], epoch: int | None) -> tuple[int, list[dict[str, Any]]]:
+def _reserve(run_id: int, data: list[dict[str, Any]], epoch: int | None) -> tuple[int, list[dict[str, Any]]]:
     """Take the next numbers; return the last of them, and the data masked.
 
     They are masked before, so that one statement counts; it also tells which secrets there are now.
     """
     version, mask = masks.kept(run_id)
-    masked, count = mask.value(texts)
+    masked, count = mask.value(data)
     sql = "UPDATE agents_run SET last_seq = last_seq + %s, masked = masked + %s WHERE id = %s"
-    values: list[int] = [len(texts), count, run_id]
+    values: list[int] = [len(data), count, run_id]
     if epoch is not None:
         sql += " AND lease_epoch = %s AND lease_until IS NOT NULL"
         values.append(epoch)

@@ -22,7 +22,7 @@ from channels.layers import get_channel_layer
 from django.db import DatabaseError, close_old_connections
 from redis.exceptions import RedisError
 
-from agents import cards, doorbell, events, panels, schema, transcript
+from agents import cards, doorbell, events, masks, panels, schema, transcript
 from agents.models import Event, Run
 
 log = logging.getLogger(__name__)
@@ -182,7 +182,8 @@ def _encode(run: Run, rows: Sequence[Event], formats: frozenset[Format]) -> Batc
         texts[Format.HTML] = json.dumps({**head, "patches": transcript.patches(run, rows)})
     if Format.JSON in formats:
         texts[Format.JSON] = json.dumps({**head, "events": [schema.event_json(event) for event in rows]})
-    return Batch(rows[0].seq, rows[-1].seq, texts)
+    mask = masks.of_run(run.pk)  # what was stored before a secret was set holds its value
+    return Batch(rows[0].seq, rows[-1].seq, {name: mask.text(text)[0] for name, text in texts.items()})
 
 
 # --- hubs -----------------------------------------------------------------------------------------------------
@@ -331,7 +332,8 @@ def _last_seq(run_id: int) -> int:
 
 
 def _render_panels(run_id: int) -> dict[str, str]:
-    return panels.render(panels.load(run_id))
+    mask = masks.of_run(run_id)
+    return {name: mask.text(html)[0] for name, html in panels.render(panels.load(run_id)).items()}
 
 
 def _delta(message: dict[str, Any]) -> str:

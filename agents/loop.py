@@ -11,7 +11,7 @@ from typing import Any
 from django.db import close_old_connections, transaction
 from django.db.models import F
 
-from agents import facts, hiding, journal, masks
+from agents import facts, journal, masking, masks
 from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
@@ -167,7 +167,7 @@ def _stream(bench: Bench, talk: Conversation, max_output_tokens: int) -> Respons
         with OpenStream(session.run.pk) as stream:
             return respond_with_retries(bench.provider, request, stream.write, session.interrupt, _tell_wait(session))
     except ProviderError as error:
-        raise hiding.in_error(masks.of_run(session.run.pk), error) from error
+        raise masking.in_error(masks.of_run(session.run.pk), error) from error
     except Cancelled:
         session.interrupt.clear()
         session.check()
@@ -184,7 +184,7 @@ def _tell_wait(session: Session) -> Callable[[str, float], None]:
 def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> None:
     """Commit the response before any of its calls runs: it is never asked for again."""
     session, duration_ms = bench.session, answer[1]
-    response, hidden = hiding.in_response(masks.of_run(session.run.pk), answer[0])
+    response, hidden = masking.in_response(masks.of_run(session.run.pk), answer[0])
     usage = response.usage
     calls, renamed = _unique(session, response.calls)
     blocks = None if renamed else response.blocks
@@ -254,8 +254,7 @@ def _end_jobs(bench: Bench, talk: Conversation) -> None:
         if unscanned:
             journal.keep_tree(session)
         journal.jobs_ended(session, unknown)
-        if masked := hiding.counted(None, (job.outcome for job in gone if not job.was_noted)):
-            session.update(masked=F("masked") + masked)
+        session.update(**masking.counted({}, gone))
         if running:
             names = background.named({job.id: job.command for job in running})
             _tell(bench, talk, JOBS_STOPPED.format(jobs=names))
@@ -340,7 +339,7 @@ def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list
     for each, result in zip(batch, results, strict=True):
         _finish(bench, each.call, result)
     mask = masks.of_run(session.run.pk)
-    return [(each.call, hiding.in_result(mask, result)) for each, result in zip(batch, results, strict=True)]
+    return [(each.call, masking.in_result(mask, result)) for each, result in zip(batch, results, strict=True)]
 
 
 def _results(bench: Bench, batch: list[_Ready], given: list[Result | None]) -> list[Result]:
@@ -364,8 +363,8 @@ def _execute(bench: Bench, ready: _Ready) -> Result:
     assert ready.prepared is not None
     with bench.context(ready.call) as context:
         result = runner.execute(ready.prepared, context)
-    hiding.in_output(bench.session, ready.call, result)
-    return hiding.told(bench.secrets, ready.call, result)
+    masking.in_output(bench.session, ready.call, result)
+    return result
 
 
 def _finish(bench: Bench, call: Call, result: Result) -> None:
@@ -376,11 +375,9 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
         taken = _snapshots(session, call, result.touched)
     changes = facts.totals(session.place, taken[-1]) if taken else {}
-    applied = result.data.get("applied")
-    if applied:
+    if applied := result.data.get("applied") or {}:
         changes["sandbox"] = applied
-    if masked := hiding.counted(applied, (each.outcome for each in gone if not each.was_noted)):
-        changes["masked"] = F("masked") + masked
+    changes |= masking.counted(applied, gone)
     state = CallState.INTERRUPTED if result.code == "INTERRUPTED" else CallState.DONE
     job = jobs.of_call(call.call_id)
     with transaction.atomic():

@@ -9,8 +9,6 @@ from workspaces.masking import Mask
 from workspaces.models import Workspace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-
-
 COPY_BYTES = 1024 * 1024
 
 
@@ -39,10 +37,10 @@ def read_output(workspace: Workspace, ref: str, offset: int = 0, limit_bytes: in
         os.close(descriptor)
 
 
-def hide(workspace: Workspace, ref: str, mask: Mask) -> int:
-    """Mask an output that is stored already, and return how many secrets were in it."""
+def mask_stored(workspace: Workspace, ref: str, mask: Mask) -> None:
+    """Mask an output that is stored already."""
     if not mask:
-        return 0
+        return
     path, stream = workspace.outputs / ref, mask.stream()
     temporary = path.with_name(f"{ref}.part")
     with path.open("rb") as whole, temporary.open("wb") as file:
@@ -53,4 +51,3 @@ def hide(workspace: Workspace, ref: str, mask: Mask) -> int:
         temporary.replace(path)
     else:
         temporary.unlink()
-    return stream.count

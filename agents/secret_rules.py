@@ -7,11 +7,13 @@ from fnmatch import fnmatchcase
 from agents.blocklist import BadRule, read_rule
 from workspaces import shell
 
+NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"
+"""A secret's name, which is that of a variable."""
 _ODD = re.compile(r"[`$(){}<]")
 """What can put the value of a variable elsewhere, or make it decide something."""
 _OPEN = re.compile(r"[\s:]\*\s*\)?\s*\Z")
 _PROGRAMS = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
-_NOWHERE = frozenset({"/dev/null", "-"})
+_STREAM = re.compile(r"[0-9]|-")
 
 
 def check(text: str) -> None:
@@ -39,9 +41,13 @@ def gets(command: str, rules: Iterable[str]) -> bool:
 
 
 def _is_plain(command: shell.Command) -> bool:
-    targets = [redirect.target.text if redirect.target else "" for redirect in command.redirects]
     words = all(word.is_known and not word.globs and not word.fed_by for word in command.words)
-    return words and not command.assignments and all(each in _NOWHERE or each.isdecimal() for each in targets)
+    return words and not command.assignments and all(map(_makes_no_file, command.redirects))
+
+
+def _makes_no_file(redirect: shell.Redirect) -> bool:
+    target = redirect.target.text if redirect.target else ""
+    return target == "/dev/null" or (redirect.operator == ">&" and _STREAM.fullmatch(target) is not None)
 
 
 def _fits(command: shell.Command, pattern: Sequence[str], is_open: bool) -> bool:

@@ -1,7 +1,7 @@
 """The secrets of a repository: kept sealed, never given back, and which command of a task gets which."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -12,10 +12,10 @@ from agents.access import demand
 from agents.control import Refused
 from agents.models import Role, Secret
 from agents.models.task import SecretUse
-from workspaces import credentials
+from workspaces import credentials, masking
 from workspaces.models import Repository
 
-LEAST, MOST = 8, 8192
+LEAST, MOST = masking.SHORTEST, 8192
 """Characters of a value."""
 PER_REPOSITORY = 50
 IN_ALL = 64 * 1024
@@ -23,7 +23,6 @@ IN_ALL = 64 * 1024
 DIFFERENT = 4
 """Characters that differ, at least, in a value."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _TAKEN = {
     "where programs are found and what is loaded into them": r"PATH|LD_.*|DYLD_.*|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*",
     "what a shell runs, and how": r"BASH.*|ENV|SHELL|SHELLOPTS|IFS|PS[0-4]|PROMPT_COMMAND|CDPATH|PWD|OLDPWD|_",
@@ -80,7 +79,7 @@ def _locked(repository: Repository) -> Repository:
 
 
 def _check_name(name: str) -> None:
-    if not _NAME.match(name):
+    if not re.fullmatch(secret_rules.NAME, name):
         raise Refused(
             "INVALID_INPUT",
             "name: the name of an environment variable has letters, digits and _, as in NPM_TOKEN; 100 at most.",
@@ -143,7 +142,7 @@ class TaskSecrets:
         rows = Secret.objects.filter(repository=self.repository_id, name__in=names) if names else ()
         return tuple(masks.values(rows))
 
-    def hint(self, command: str, given: Sequence[str]) -> str:
+    def hint(self, command: str, given: Collection[str]) -> str:
         """Return a word to the agent on secrets that the command names and did not get, "" if there are none."""
         missed = [
             use for use in self.uses if use.name not in given and re.search(rf"\b{re.escape(use.name)}\b", command)

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from agents import events, facts
 from agents.events import Fact, LeaseLost
@@ -93,7 +94,7 @@ class Session:
             raise Stopped(Status.QUEUED, "the server stops; the run goes on when it is back")
         short = disk.shortage((settings.SAKURA_DATA_DIR, self.place.folder), settings.SAKURA_DISK_FLOOR_MB * disk.MIB)
         if short:
-            raise Stopped(Status.PAUSED, f"O{short.removeprefix('o')} where runs live. Make room, then resume.")
+            raise Stopped(Status.PAUSED, f"{capfirst(short)} where runs live. Make room, then resume.")
 
     def _by(self, verb: Control.Verb, word: str) -> str:
         """Mark all open words of that kind as taken and return whose it was."""

@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 from redis import RedisError
 
-from agents import doorbell, lease, team
+from agents import doorbell, expiry, lease, team
 from agents.events import LeaseLost, TranscriptFull
 from agents.lease import Renewer
 from agents.models import Control, Kind, Run, Status
@@ -175,11 +175,12 @@ def _sweep() -> None:
 
 
 def _tidy() -> None:
-    """Remove the trees of runs that ended for good an hour ago or more, 100 at a time."""
+    """Remove what has run out, and the trees of runs that ended for good an hour ago or more, 100 at a time."""
     ended = Run.objects.filter(status__in=FINAL, finished_at__lt=timezone.now() - TIDY_AFTER, workspace__epoch__gt=0)
     try:
         for run in ended.select_related("workspace")[:100]:
             tidying.forget_tree(run.place)
+        expiry.forget()
     finally:
         connections.close_all()
 

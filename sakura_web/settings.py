@@ -137,7 +137,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",  # before all that may answer by itself
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "agents.net.mask_answers",
+    "agents.masked_answers.mask_answers",
     "agents.access.NothingKeptMiddleware",  # after WhiteNoise, whose files may be kept
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

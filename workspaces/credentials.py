@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from workspaces.masking import opened
+from workspaces.logs import opened
 
 CREDENTIAL, SECRET = b"sakura repository credential", b"sakura repository secret"
 """What a box is for: each kind of thing is sealed with a key of its own, derived from the server's."""

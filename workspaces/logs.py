@@ -1,10 +1,38 @@
-"""What the log may not show: a filter that masks every secret this process has opened."""
+"""What the log may not show: the secrets that this process has opened, and a filter that masks them."""
 
 import logging
 
-from workspaces.masking import opened
+from workspaces.masking import SHORTEST, Mask
 
 _format = logging.Formatter()
+
+
+class Opened:
+    """The secrets that this process has opened, whosesoever. The latest 2,000."""
+
+    LIMIT = 2000
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._mask: Mask | None = None
+
+    def remember(self, name: str, value: str) -> None:
+        """Know a value from now on; one too short to be told from other text is not."""
+        if len(value) < SHORTEST or self._values.get(value) == name:
+            return
+        values = {**self._values, value: name}
+        while len(values) > self.LIMIT:
+            values.pop(next(iter(values)))
+        self._values, self._mask = values, None
+
+    def mask(self) -> Mask:
+        """Return the mask of all of them; made anew after there was a new one."""
+        if self._mask is None:
+            self._mask = Mask((name, value) for value, name in self._values.items())
+        return self._mask
+
+
+opened = Opened()
 
 
 class MaskSecrets(logging.Filter):

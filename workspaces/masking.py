@@ -14,6 +14,8 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 LINE_CHARS = 16
 """A line of a secret that has so many characters is masked by itself too."""
+SHORTEST = 8
+"""Characters of a secret, at least: masking a shorter one would ruin other text."""
 _HEAD = 8
 _TRIES = 64
 _WRAPS = (76, 64)
@@ -156,7 +158,7 @@ def _spellings(value: str) -> set[bytes]:
     """Return a secret as programs print it, and each long line of it as far as it is plain."""
     stripped = value.strip()
     found = _plain(value) | _in_base64(value.encode("utf-8", "surrogatepass"))
-    if stripped != value and len(stripped) >= _HEAD:
+    if stripped != value and len(stripped) >= SHORTEST:
         found |= _plain(stripped) | _in_base64(stripped.encode("utf-8", "surrogatepass"))
     lines = [line.strip() for line in value.splitlines()]
     if len(lines) > 1:
@@ -209,34 +211,3 @@ def _in_base64(data: bytes) -> set[bytes]:
             lines = [whole[at : at + width] for at in range(0, len(whole), width)]
             found.update(line for line in lines if len(lines) > 1 and len(line) >= LINE_CHARS)
     return found
-
-
-# --- what this process has opened --------------------------------------------------------------------------
-
-
-class Opened:
-    """The secrets that this process has opened, whosesoever: what its log must never show. The latest 2,000."""
-
-    LIMIT = 2000
-
-    def __init__(self) -> None:
-        self._values: dict[str, str] = {}
-        self._mask: Mask | None = None
-
-    def remember(self, name: str, value: str) -> None:
-        """Know a value from now on; one too short to be told from other text is not."""
-        if len(value) < _HEAD or self._values.get(value) == name:
-            return
-        values = {**self._values, value: name}
-        while len(values) > self.LIMIT:
-            values.pop(next(iter(values)))
-        self._values, self._mask = values, None
-
-    def mask(self) -> Mask:
-        """Return the mask of all of them; made anew after there was a new one."""
-        if self._mask is None:
-            self._mask = Mask((name, value) for value, name in self._values.items())
-        return self._mask
-
-
-opened = Opened()

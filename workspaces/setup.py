@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -29,7 +29,16 @@ from workspaces.suggestions import suggest
 
 __all__ = ["SetupFailed", "ensure", "key", "missing_program", "suggest"]
 
-LIMITS = Limits(timeout_s=1800, processes=1024, cpu_s=3600, file_bytes=4 * 1024**3, open_files=4096)
+_USUAL = Limits()
+LIMITS = replace(
+    _USUAL,
+    timeout_s=1800,
+    processes=max(_USUAL.processes, 1024),
+    cpu_s=max(_USUAL.cpu_s, 3600),
+    file_bytes=max(_USUAL.file_bytes, 4 * 1024**3),
+    open_files=max(_USUAL.open_files, 4096),
+)
+"""What set-up may use: more than a command of an agent, as it installs whole toolchains."""
 LOCK_FILES = (
     *("requirements*.txt", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "Pipfile*", "pip.conf"),
     *("package*.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", ".npmrc", ".yarnrc*", ".nvmrc"),

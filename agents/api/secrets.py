@@ -20,7 +20,10 @@ PLACE = "/repositories/{int:repository_id}/secrets"
 class SecretIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    value: str = Field(max_length=2 * secrets.MOST, description="8 to 8,192 characters. Stored sealed, never shown.")
+    value: str = Field(
+        max_length=2 * secrets.MOST,
+        description=f"{secrets.LEAST} to {secrets.MOST:,} characters. Stored sealed, never shown.",
+    )
 
 
 class SecretOut(BaseModel):

@@ -5,20 +5,21 @@ from typing import Any
 from agents import told
 from agents.bodies import walls
 from agents.told import Told
+from workspaces.sandbox import Limit, Tree
 
-LIMITS = {
-    "time": "time",
-    "cpu": "processor time",
-    "output": "output",
-    "memory": "memory",
-    "processes": "processes",
-    "open_files": "open files",
-    "file_size": "a file’s size",
-    "disk": "free disk",
-    "tmp": "/tmp",  # noqa: S108  a word
-    "shm": "/dev/shm",  # noqa: S108
+LIMITS: dict[str, str] = {
+    Limit.TIME: "time",
+    Limit.CPU: "processor time",
+    Limit.OUTPUT: "output",
+    Limit.MEMORY: "memory",
+    Limit.PROCESSES: "processes",
+    Limit.OPEN_FILES: "open files",
+    Limit.FILE_SIZE: "a file’s size",
+    Limit.DISK: "free disk",
+    Limit.TMP: "/tmp",  # noqa: S108  a word
+    Limit.SHM: "/dev/shm",  # noqa: S108  a word
 }
-"""Each limit (sandbox.Limit) in words after "the limit of"."""
+"""Each limit in words after "the limit of"."""
 
 
 def ran(call: Told) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def ran(call: Told) -> dict[str, Any]:
         "is_background": bool(call.data.get("background")),
         "job": call.text("id"),
         "wall": walls.wall(call.part("applied")),
-        "is_read_only": told.text(call.part("applied").get("mode")) == "read",
+        "is_read_only": told.text(call.part("applied").get("mode")) == Tree.READ,
         "limit": LIMITS.get(call.text("limit"), ""),
         "signal": call.text("signal"),
         "total_bytes": call.count("total_bytes"),

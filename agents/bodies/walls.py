@@ -8,9 +8,14 @@ from agents import told
 from agents.bodies.parts import Names, names_of
 from agents.templatetags.sakura import count_of, number, size
 from agents.told import count, rows, text
+from workspaces.sandbox import Tree
 
 MEMORY = {"cgroup": "memory by cgroup", "watchdog": "memory watched"}
-MODES = {"write": "may be written", "read": "read-only", "overlay": "on a layer that is thrown away"}
+MODES: dict[str, str] = {
+    Tree.WRITE: "may be written",
+    Tree.READ: "read-only",
+    Tree.OVERLAY: "on a layer that is thrown away",
+}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What forms are made of: a form with our classes, lists of lines, amounts within a budget's bounds."""
 
+import re
 from typing import Any
 
 from annotated_types import Ge, Le
@@ -80,7 +81,7 @@ class SecretUses(Lines):
         for number, line in enumerate(super().clean(value), 1):
             name, colon, rule = (part.strip() for part in line.partition(":"))
             try:
-                if not (colon and rule and name.isidentifier() and name.isascii()):
+                if not (colon and rule and re.fullmatch(secret_rules.NAME, name)):
                     raise BadRule("write the secret's name, a colon and a command, as in NPM_TOKEN: npm publish *.")
                 secret_rules.check(rule)
                 found.setdefault(name, []).append(rule)

@@ -76,7 +76,8 @@ class SecretForm(Form):
         max_length=2 * secrets.MOST,
         strip=False,
         label="Value",
-        help_text="8 to 8,192 characters; lines are fine, as of a key. Stored encrypted, never shown again",
+        help_text=f"{secrets.LEAST} to {secrets.MOST:,} characters; lines are fine, as of a key. Stored encrypted, "
+        "never shown again",
         widget=Unshown(attrs={"rows": 3, **PLAIN}),
     )
 

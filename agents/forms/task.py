@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
+from django.utils.text import capfirst
 from pydantic import ValidationError as BadShape
 
 from agents import secrets
@@ -140,7 +141,7 @@ class TaskForm(Form):
         choice = self.fields["repository"]
         assert isinstance(choice, forms.ModelChoiceField)
         choice.queryset = repositories
-        choice.label_from_instance = lambda row: odd.spelled(str(row))  # type: ignore[method-assign]
+        choice.label_from_instance = lambda obj: odd.spelled(str(obj))  # type: ignore[method-assign]
         choice.error_messages["invalid_choice"] = "This repository is not there, or not ready yet."
         model = self.fields["model"]
         assert isinstance(model, forms.ChoiceField)
@@ -176,7 +177,7 @@ class TaskForm(Form):
         try:
             data["model"] = chosen_model(chosen, has_script=script is not None)
         except WrongField as wrong:
-            self.add_error(wrong.field, wrong.sentence[:1].upper() + wrong.sentence[1:])
+            self.add_error(wrong.field, capfirst(wrong.sentence))
 
     def _clean_policy(self, data: dict[str, Any]) -> None:
         try:

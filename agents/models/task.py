@@ -1,5 +1,6 @@
 """A task: what a person asks for."""
 
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from django.conf import settings
@@ -34,24 +35,18 @@ STORED: Final = {"stored": True}
 """Said of a policy from the database: its rules were read when it was made, and a later version may read others."""
 
 
-def _rule(text: str, info: ValidationInfo) -> str:
-    """Refuse a rule of the blocklist that can't be read, where it was typed."""
-    if info.context != STORED:
-        try:
-            blocklist.read_rule(text)
-        except blocklist.BadRule as error:
-            raise PydanticCustomError("bad_rule", "{reason}", {"reason": str(error)}) from error
-    return text
+def _rule_for(check: Callable[[str], object]) -> AfterValidator:
+    """Return what refuses a rule for which `check` raises BadRule, where it was typed."""
 
+    def checked(text: str, info: ValidationInfo) -> str:
+        if info.context != STORED:
+            try:
+                check(text)
+            except blocklist.BadRule as error:
+                raise PydanticCustomError("bad_rule", "{reason}", {"reason": str(error)}) from error
+        return text
 
-def _secret_rule(text: str, info: ValidationInfo) -> str:
-    """Refuse a rule that can't be read, or that would give a secret to any command."""
-    if info.context != STORED:
-        try:
-            secret_rules.check(text)
-        except blocklist.BadRule as error:
-            raise PydanticCustomError("bad_rule", "{reason}", {"reason": str(error)}) from error
-    return text
+    return AfterValidator(checked)
 
 
 def _glob(text: str, info: ValidationInfo) -> str:
@@ -89,8 +84,8 @@ def _target(text: str, info: ValidationInfo) -> str:
 
 
 Target = Annotated[str, AfterValidator(_target)]
-Rule = Annotated[str, AfterValidator(_rule)]
-SecretRule = Annotated[str, AfterValidator(_secret_rule)]
+Rule = Annotated[str, _rule_for(blocklist.read_rule)]
+SecretRule = Annotated[str, _rule_for(secret_rules.check)]
 Glob = Annotated[str, AfterValidator(_glob)]
 
 
@@ -99,7 +94,7 @@ class SecretUse(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$", description="The variable that holds it.")
+    name: str = Field(pattern=f"^{secret_rules.NAME}$", description="The variable that holds it.")
     commands: list[SecretRule] = Field(min_length=1, max_length=20, description="Rules, as in `npm publish *`.")
 
 

@@ -1,7 +1,7 @@
 """What a tool is: its effect, its failure, its result, and the context it is called in."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
@@ -245,6 +245,9 @@ class Secrets(Protocol):
 
     def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
         """Return the variables, with their values, that this command may have."""
+
+    def hint(self, command: str, given: Collection[str]) -> str:
+        """Return a word on secrets that the command names and did not get, each on a line of its own; "" for none."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pydantic import AliasChoices, Field
 
 from agents.tools.base import Effect, Fact, Input, Output, Result, Rules, ToolContext, ToolError, tool
 from workspaces import outputs, sandbox
+from workspaces.background import Job
 from workspaces.sandbox import Ending, Limit, Outcome, Tree
 from workspaces.sandbox.printed import Shown, show
 from workspaces.shell import is_read_only, seconds_waited
@@ -101,7 +102,8 @@ def run_command(ctx: ToolContext, args: RunCommand) -> Result:
     """
     place = _place(ctx, args)
     ctx.workspace.outputs.mkdir(parents=True, exist_ok=True)
-    return _in_background(ctx, args, place) if args.run_in_background else _in_foreground(ctx, args, place)
+    result = _in_background(ctx, args, place) if args.run_in_background else _in_foreground(ctx, args, place)
+    return replace(result, content=result.content + ctx.secrets.hint(args.command, dict(place.secrets)))
 
 
 def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
@@ -211,10 +213,14 @@ def _verdict(outcome: Outcome, limits: sandbox.Limits) -> tuple[str, str]:
         case Ending.CANCELLED:
             return "CANCELLED", "the command was ended since the run was stopped. What it printed until then:"
         case Ending.DISK_LIMIT:
-            how = "was ended with all it started" if outcome.total_bytes or outcome.duration_ms else "was not started"
-            return "DISK_FULL", f"the command {how}: {sandbox.disk_is_full(outcome, limits)}. What it printed:"
+            return "DISK_FULL", f"the command {_stopped_by_disk(outcome, limits)}. What it printed:"
         case _:
             return "", sandbox.how_it_ended(outcome, limits)
+
+
+def _stopped_by_disk(outcome: Outcome, limits: sandbox.Limits) -> str:
+    how = "was ended with all it started" if outcome.total_bytes or outcome.duration_ms else "was not started"
+    return f"{how}: {sandbox.disk_is_full(outcome, limits)}"
 
 
 # --- in the background -----------------------------------------------------------------------------------
@@ -232,13 +238,7 @@ def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> 
         cancelled=ctx.cancelled,
         on_connection=ctx.journal.connected,
     )
-    if job.fault is not None:
-        raise job.fault
-    if job.outcome is not None and job.outcome.ending is Ending.UNAVAILABLE:
-        raise _unavailable(args.command, job.outcome)
-    if job.outcome is not None and job.outcome.ending is Ending.DISK_LIMIT:
-        code, said = _verdict(job.outcome, limits)
-        raise ToolError(code, said.removesuffix(" What it printed:"), {"command": args.command, "limit": Limit.DISK})
+    _must_have_started(job, limits)
     if job.process is not None:
         ctx.journal.started(*job.process)
     timeout_ms = round(limits.timeout_s * 1000)
@@ -258,3 +258,13 @@ def _in_background(ctx: ToolContext, args: RunCommand, place: sandbox.Place) -> 
         touched=None if job.may_write else (),
         output_ref=spool.name,
     )
+
+
+def _must_have_started(job: Job, limits: sandbox.Limits) -> None:
+    if job.fault is not None:
+        raise job.fault
+    if job.outcome is not None and job.outcome.ending is Ending.UNAVAILABLE:
+        raise _unavailable(job.command, job.outcome)
+    if job.outcome is not None and job.outcome.ending is Ending.DISK_LIMIT:
+        said = f"the command {_stopped_by_disk(job.outcome, limits)}."
+        raise ToolError("DISK_FULL", said, {"command": job.command, "limit": Limit.DISK})

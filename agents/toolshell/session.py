@@ -1,6 +1,7 @@
 """One agent in a folder: requests become calls of the real tools, their results answers of the protocol."""
 
 import threading
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,9 @@ class NoSecrets:
 
     def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
         return ()
+
+    def hint(self, command: str, given: Collection[str]) -> str:
+        return ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
 from agents import secrets
@@ -32,7 +33,7 @@ def _put(request: HttpRequest, row: Repository, form: SecretForm) -> bool:
         secrets.put(row, asked.user(request), form.cleaned_data["name"], form.cleaned_data["value"])
     except Refused as refused:
         field, _, sentence = refused.message.partition(": ")
-        form.add_error(field if field in form.fields else None, sentence[:1].upper() + sentence[1:])
+        form.add_error(field if field in form.fields else None, capfirst(sentence))
         return False
     return True
 

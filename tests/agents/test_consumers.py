@@ -210,16 +210,14 @@ async def test_a_token_at_its_end_ends_its_socket(
 async def test_a_socket_whose_rights_can_not_be_checked_is_closed(
     run: Run, viewer: User, socket: Socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
     monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
 
     def away(scope: dict[str, Any]) -> int:
         raise OperationalError("the connection is gone")
 
-    again = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
+    opened = await socket("/ws/board/", await sync_to_async(token_of)(viewer))
     monkeypatch.setattr(consumers, "check_rights", away)
-    assert await close_code(again) == 1011
-    await opened.disconnect()
+    assert await close_code(opened) == 1011
 
 
 async def test_a_person_has_a_bounded_number_of_sockets(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.layers import InMemoryChannelLayer, get_channel_layer
+from django.contrib.auth.models import User
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from agents import doorbell, hub, panels
+from agents import doorbell, hub, masks, panels, secrets
 from agents.hub import Batch, Feed, Format, Panel, Passing, RunHub, Sign
 from agents.models import Kind, Run
 from tests.agents.transcripts import Writer, make_run, write_transcript
@@ -23,6 +24,11 @@ PATIENCE_S = 10.0
 @pytest.fixture
 async def run() -> Run:
     return await sync_to_async(make_run)()
+
+
+@pytest.fixture
+def run_of_owner(owner: User) -> Run:
+    return make_run()
 
 
 @pytest.fixture
@@ -149,6 +155,16 @@ async def test_events_for_programs_have_no_private_keys(run: Run) -> None:
     assert (event["seq"], event["kind"], event["data"]["text"]) == (1, "model_response", "hi")
     assert "secret" not in batch.texts[Format.JSON]
     hub.leave(watched, feed)
+
+
+def test_what_was_stored_before_a_secret_was_set_is_masked(run_of_owner: Run, owner: User) -> None:
+    note(run_of_owner, "the token is tok-0123456789")
+    secrets.put(run_of_owner.task.repository, owner, "TOKEN", "tok-0123456789")
+    masks._runs.clear()  # as two seconds later
+    (batch,) = hub.read_batches(run_of_owner, 0, frozenset(Format))
+    for text in batch.texts.values():
+        assert "[masked TOKEN]" in text
+        assert "tok-0" not in text
 
 
 async def test_passing_text_goes_through_with_the_place_it_belongs_to(run: Run) -> None:

@@ -209,6 +209,8 @@ NOT_GIVEN = [
     "npm publish && env",
     "npm publish | tee x",
     "npm publish > out.txt",
+    *("npm publish > 1", "npm publish 2>> 2", "npm publish &> 1", "npm publish >| -", "npm publish 2>&1\u0661"),
+    *("npm publish\f#; env", "npm publish\v#; env", "npm publish\r#; env", "npm\fpublish", "\ufeffnpm publish"),
     "npm publish < /dev/null",
     "echo $NPM_TOKEN",
     'npm publish "$NPM_TOKEN"',

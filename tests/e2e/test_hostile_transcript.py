@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.e2e import hostile
 from tests.e2e.conftest import SHOTS
 from tests.e2e.hostile import BIDI, HIDDEN, NAMES, TEMPLATE, Home
-from tests.e2e.server import Server
+from tests.e2e.server import Server, wait_for
 from tests.e2e.test_cards import PHONE, WIDE, open_all
 from tests.e2e.watching import Watch, faults_of
 
@@ -201,7 +201,7 @@ def test_every_colour_of_a_terminal_can_be_read(scene: Scene, context: BrowserCo
     page = context.new_page()
     page.goto(f"{scene.server.url}/runs/{scene.run}/")
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         assert page.evaluate(_UNREADABLE) == []
 
 
@@ -279,3 +279,16 @@ def test_the_pages_of_the_api_break_no_policy(scene: Scene, context: BrowserCont
     page.goto(f"{scene.server.url}/api/v1/docs")
     expect(page.locator(".opblock").first).to_be_visible()
     assert watch.faults == []
+
+
+def test_on_an_unguarded_page_the_same_texts_do_act_and_leave(browser: Browser) -> None:
+    context = browser.new_context()
+    watch = Watch(context, "http://sakura.example")
+    page = context.new_page()
+    with hostile.listening() as home:
+        page.set_content(hostile.markup(home), wait_until="domcontentloaded")
+        expect(page.locator("iframe")).to_be_attached()
+        wait_for(lambda: home.calls, "a call home")
+        wait_for(lambda: page.evaluate("true") and "a script ran: script" in watch.faults, "a script to run")
+    assert any(each.startswith(f"a request left: {home.url}") for each in watch.faults)
+    context.close()

@@ -1,4 +1,6 @@
-"""What the tests of snapshots share: a workspace laid out at the source's main branch, and short words for it."""
+"""What tests share: a mirrored source, a workspace laid out at its main branch, and short words for snapshots."""
+
+from pathlib import Path
 
 from workspaces import snapshots, sources
 from workspaces.models import Repository, Snapshot, Workspace
@@ -25,3 +27,12 @@ def taken(workspace: Workspace, *paths: str) -> Snapshot:
 
 def statuses(workspace: Workspace, start: int = 0) -> dict[str, str]:
     return {file.path: file.status for file in snapshots.changes(workspace, start).files}
+
+
+def mirrored(source: Path | str, status: str = "ready") -> Repository:
+    """Return a repository with this source after it was mirrored, which came to the status."""
+    row = Repository.objects.create(name=str(Repository.objects.count()), source=str(source))
+    sources.mirror(row.pk)
+    row.refresh_from_db()
+    assert row.status == status, row.error
+    return row

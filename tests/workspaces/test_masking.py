@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workspaces.masking import Mask, Opened
+from workspaces.masking import Mask
 
 VALUE = 'tok/en+"<1>"\nend'
 KEY = "-----BEGIN KEY-----\n" + "\n".join(base64.b64encode(os.urandom(48)).decode() for _ in range(6)) + "\n-----END KEY-----\n"  # fmt: skip  # noqa: E501
@@ -155,14 +155,3 @@ def test_what_is_almost_a_secret_takes_time_in_proportion_to_its_length(value: s
     seconds(64 * 1024)
     small, large = seconds(512 * 1024), seconds(4 * 1024 * 1024)
     assert large < max(24 * small, 0.3)  # eight times the data
-
-
-def test_the_values_that_a_process_opened_are_bounded() -> None:
-    opened = Opened()
-    for number in range(opened.LIMIT + 5):
-        opened.remember("TOKEN", f"value-number-{number}")
-    opened.remember("TINY", "abc")
-    mask = opened.mask()
-    assert mask.text("value-number-2")[1] == 0
-    assert mask.text(f"value-number-{opened.LIMIT}") == ("[masked TOKEN]", 1)
-    assert mask.text("abc")[1] == 0

@@ -98,7 +98,7 @@ def confined(
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
     return Launch(
         argv=[wall.bwrap, "--args", str(args), "--", *_limited(limits), *forwarder, BASH, "-c", command],
-        env=environment.clean(_programs(place), proxied=door is not None) | dict(place.secrets) | {MARK: mark.token},
+        env=environment.clean(_programs(place), proxied=door is not None, secrets=place.secrets) | {MARK: mark.token},
         cwd=Path("/"),
         uid=place.uid,
         fds=tuple(descriptors.all),
@@ -249,14 +249,15 @@ def _limited(limits: Limits) -> list[str]:
         "nproc": (resource.RLIMIT_NPROC, limits.processes),
         "fsize": (resource.RLIMIT_FSIZE, limits.file_bytes),
         "nofile": (resource.RLIMIT_NOFILE, limits.open_files),
-        "data": (resource.RLIMIT_DATA, limits.memory_bytes),
         "core": (resource.RLIMIT_CORE, 0),
         "memlock": (resource.RLIMIT_MEMLOCK, 8 * 1024**2),
         "msgqueue": (resource.RLIMIT_MSGQUEUE, 800 * 1024),
     }
     parts = [f"--{name}={_at_most(kind, value)}" for name, (kind, value) in wanted.items()]
     hard = _at_most(resource.RLIMIT_CPU, limits.cpu_s + 2)
-    return [PRLIMIT, *parts, f"--cpu={min(limits.cpu_s, hard)}:{hard}", "--"]
+    # Data is a soft limit: sanitizers reserve terabytes that they never touch. What is touched, the watchdog counts.
+    soft = f"--data={_at_most(resource.RLIMIT_DATA, limits.memory_bytes)}:"
+    return [PRLIMIT, *parts, soft, f"--cpu={min(limits.cpu_s, hard)}:{hard}", "--"]
 
 
 def _at_most(kind: int, value: int) -> int:
@@ -268,7 +269,7 @@ def _at_most(kind: int, value: int) -> int:
 def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launch:
     """Return how to start `command` without any sandbox, as the operator asked for by SAKURA_SANDBOX=off."""
     tree, home = str(place.tree), str(place.home)
-    env = environment.clean([], home=home, tree=tree) | dict(place.secrets) | {MARK: marker}
+    env = environment.clean([], home=home, tree=tree, secrets=place.secrets) | {MARK: marker}
     uid = place.uid if is_root() else None
     return Launch(
         argv=[BASH, "-c", command],

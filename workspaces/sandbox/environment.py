@@ -1,5 +1,7 @@
 """The environment a command starts with: an allow-list, nothing of the server's own."""
 
+from collections.abc import Iterable
+
 from django.conf import settings
 
 HOME = "/home/agent"
@@ -17,12 +19,26 @@ def toolchain_paths() -> list[str]:
     return [str(path / "bin" if (path / "bin").is_dir() else path) for path in settings.SAKURA_TOOLCHAINS]
 
 
-def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bool = False) -> dict[str, str]:
-    """Return the whole environment; `folders` (of PROGRAMS, below the tree) bring programs."""
+def clean(
+    folders: list[str],
+    *,
+    home: str = HOME,
+    tree: str = TREE,
+    proxied: bool = False,
+    secrets: Iterable[tuple[str, str]] = (),
+) -> dict[str, str]:
+    """Return the whole environment; `folders` (of PROGRAMS, below the tree) bring programs.
+
+    For a command with secrets a name means the machine's program, wherever there is one: not what an agent gave the
+    same name, in the tree or in HOME.
+    """
+    given = dict(secrets)
     programs = [f"{tree}/{folder}/{inner}" for folder in folders if (inner := PROGRAMS.get(folder))]
-    path = [*programs, *toolchain_paths(), *(f"{home}/{name}" for name in PRIVATE_PATH), *SYSTEM_PATH]
+    private = [f"{home}/{name}" for name in PRIVATE_PATH]
+    usual = [*programs, *toolchain_paths(), *private, *SYSTEM_PATH]
+    guarded = [*toolchain_paths(), *SYSTEM_PATH, *programs, *private]
     found = {
-        "PATH": ":".join(path),
+        "PATH": ":".join(guarded if given else usual),
         "HOME": home,
         "USER": "agent",
         "LOGNAME": "agent",
@@ -48,7 +64,7 @@ def clean(folders: list[str], *, home: str = HOME, tree: str = TREE, proxied: bo
     }
     if ".venv" in folders:
         found["VIRTUAL_ENV"] = f"{tree}/.venv"
-    return found | (_proxy() if proxied else {})
+    return found | (_proxy() if proxied else {}) | given
 
 
 def _proxy() -> dict[str, str]:

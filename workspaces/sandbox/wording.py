@@ -19,6 +19,7 @@ BOUNDS = {
     Limit.TMP: "the private /tmp has {tmp_mb} MB, and /dev/shm {shm_mb} MB; write large files to the workspace",
     Limit.SHM: "the private /dev/shm has {shm_mb} MB; write large files to the workspace",
 }
+SANITIZED = "A sanitizer reserves more address space than a process has here; put `ulimit -d unlimited &&` in front."
 HINTS = 5
 _MISSING = re.compile(
     r"^(?:[\w./-]+: )*(?:line \d+: )?([\w.+/-]+): (?:command )?not found$"
@@ -28,6 +29,7 @@ _MISSING = re.compile(
 _MISSING_ON_THE_WAY = re.compile(
     r"^(?:/bin/)?(?:bash|sh): (?:line )?\d+: ([\w.+/-]+): (?:command )?not found$", re.MULTILINE
 )
+_SANITIZER = re.compile(r"^==\d+==\s?(?:ERROR: )?\w+Sanitizer.* failed to allocate 0x[0-9a-f]{9,} ", re.MULTILINE)
 _READ_ONLY = "Read-only file system"
 
 
@@ -89,7 +91,12 @@ def _code(outcome: Outcome) -> str:
 
 def hints(text: str, outcome: Outcome, limits: Limits) -> str:
     """Return what may help after what the command printed: lines, each beginning with a line end; "" for nothing."""
-    return _limited(text, outcome, limits) + _missing(text, outcome) + _read_only(text, outcome) + _thrown_away(outcome)
+    said = _limited(text, outcome, limits) + _missing(text, outcome) + _read_only(text, outcome)
+    return said + _sanitized(text, outcome) + _thrown_away(outcome)
+
+
+def _sanitized(text: str, outcome: Outcome) -> str:
+    return f"\nLimit: {SANITIZED}" if outcome.exit_code and _SANITIZER.search(text) else ""
 
 
 def _limited(text: str, outcome: Outcome, limits: Limits) -> str:

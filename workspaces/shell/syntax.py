@@ -33,6 +33,8 @@ _END = "\ue002"
 _CONDITIONAL = frozenset({"if_statement", "while_statement", "c_style_for_statement", "case_statement"})
 _BACKTICKS = re.compile(r"(?<!\\)`([^`\\]*)`")
 _READERS = frozenset({"source", "."})
+_LETTERS = re.compile("[\v\f\r\ufeff]")
+"""What the grammar takes for a blank, and bash for a letter: a comment may begin after the one, not the other."""
 
 
 def parse(command: str) -> Script:
@@ -82,7 +84,7 @@ class _Reader:
         if len(data) > BYTES_LIMIT or self._code_depth >= CODE_DEPTH_LIMIT:
             self.work.is_whole = False
             return
-        source, documents = take_out(data.decode())
+        source, documents = take_out(_LETTERS.sub(UNKNOWN, data.decode()))
         before = self._place
         self._place = _Place(source.encode(), documents)
         self._code_depth += 1

@@ -14,6 +14,7 @@ def schema(viewer: Caller) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.django_db
 def test_the_page_needs_a_login() -> None:
     answer = Client().get("/api/v1/docs")
     assert answer.status_code == 302

@@ -81,6 +81,7 @@ def test_an_unknown_address_tells_strangers_no_more_than_that() -> None:
     assert _error(Client().get("/api/v1/nothing"))["code"] == "NOT_FOUND"
 
 
+@pytest.mark.django_db
 def test_a_post_to_an_unknown_address_is_a_404_in_json_too() -> None:
     answer = Client(enforce_csrf_checks=True).post("/api/v1/nothing", "{}", "application/json")
     assert answer.status_code == 404

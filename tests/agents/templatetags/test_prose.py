@@ -1,6 +1,8 @@
 """Texts of others: Markdown without danger, odd characters made visible, bounded time."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +155,14 @@ def test_no_text_takes_long(piece: str) -> None:
     begun = time.monotonic()
     prose.render((piece * prose.MARKDOWN_LIMIT)[: prose.MARKDOWN_LIMIT])
     assert time.monotonic() - begun < 5
+
+
+def test_passing_text_of_the_live_page_marks_what_the_server_marks_anywhere() -> None:
+    script = (Path(__file__).parents[3] / "static" / "js" / "run.js").read_text()
+    found = re.search(r"^const ODD = /(\[.*\])/gu;$", script, re.MULTILINE)
+    assert found is not None
+    in_page = re.sub(r"\\u\{([0-9a-f]+)\}", lambda match: f"\\U{int(match[1], 16):08x}", found[1])
+    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    differ = set(re.findall(in_page, every)) ^ set(re.findall(f"[{odd._HIDDEN}]", every))
+    variants = {chr(code) for code in range(0xE0100, 0xE01F0)}  # here odd wherever they stand
+    assert differ == {"\b", *variants}  # a backspace is among the escapes that go

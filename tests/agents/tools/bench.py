@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ class Given:
 
     def for_command(self, command: str) -> tuple[tuple[str, str], ...]:
         return self.secrets
+
+    def hint(self, command: str, given: Collection[str]) -> str:
+        return ""
 
 
 @dataclass

@@ -56,6 +56,24 @@ def test_a_sanitizer_finds_the_fault(desk: Desk, sanitizer: str, body: str, foun
     assert found in desk.fails("./fault")
 
 
+@needs("gcc")
+@pytest.mark.parametrize(
+    ("sanitizer", "body", "found"),
+    [
+        ("address", "char *volatile p = malloc(8); free((char *)p); return p[0];", "heap-use-after-free"),
+        ("thread", "pthread_create(&t, 0, add, 0); add(0); pthread_join(t, 0); return 0;", "data race"),
+    ],
+)
+def test_a_sanitizer_that_reserves_terabytes_says_how_it_can_run(
+    desk: Desk, sanitizer: str, body: str, found: str
+) -> None:
+    shared = "int n; pthread_t t; void *add(void *p) { n++; return p; }\n"
+    desk.write("fault.c", f"#include <stdlib.h>\n#include <pthread.h>\n{shared}int main(void) {{ {body} }}\n")
+    desk.runs(f"gcc -fsanitize={sanitizer} -g -w -pthread -o fault fault.c")
+    assert "ulimit -d unlimited" in desk.fails("./fault")
+    assert found in desk.fails("ulimit -d unlimited && ./fault")
+
+
 MAKEFILE = """
 objects := $(patsubst %.c,%.o,$(wildcard parts/*.c))
 all: main

@@ -19,7 +19,7 @@ OURS = (
     "tests/workspaces/test_globs.py",
     "tests/agents/test_transitions.py",
     "tests/agents/test_policy.py",
-    "tests/agents/test_masking.py",
+    "tests/agents/test_full_window.py",
     "tests/agents/templatetags",
 )
 

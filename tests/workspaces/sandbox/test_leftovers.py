@@ -20,6 +20,7 @@ from workspaces.background import Jobs
 from workspaces.sandbox import Ending, Limits, leftovers, probe, processes, sweep
 from workspaces.sandbox.identity import own_folder
 from workspaces.sandbox.removal import remove
+from workspaces.sandbox.supervise import as_user
 
 WAIT_S = 20.0
 GONE = (2**22 + 1, 1)
@@ -289,13 +290,13 @@ def test_a_background_command_outlives_the_thread_that_asked_for_it(run: Runner)
 
 def test_a_sandbox_dies_with_the_thread_that_started_it(run: Runner) -> None:
     """Bubblewrap's --die-with-parent follows a thread: the reason why start and wait are in one."""
-    bwrap = probe().bwrap
-    line = [bwrap, "--ro-bind", "/", "/", "--unshare-pid", "--die-with-parent", "--", "sleep", "60"]
+    by, identity = as_user(run.place.uid)
+    line = [*by, probe().bwrap, "--ro-bind", "/", "/", "--unshare-pid", "--die-with-parent", "--", "sleep", "60"]
     started: list[subprocess.Popen[bytes]] = []
     ready = threading.Event()
 
     def start() -> None:
-        process = subprocess.Popen(line, user=run.place.uid, group=run.place.uid, extra_groups=[])
+        process = subprocess.Popen(line, **identity)
         started.append(process)
         wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) and children(process.pid))
         ready.set()

@@ -355,3 +355,20 @@ def test_no_name_is_resolved(run: Runner) -> None:
             server.recv(1)
     assert run("python3 -c \"import socket; socket.getaddrinfo('example.com', 80)\"").exit_code == 1
     assert "Temporary failure" in run.output or "not known" in run.output
+
+
+def test_with_a_secret_a_name_means_the_machines_program_and_not_the_trees(run: Runner) -> None:
+    for folder in (run.tree / ".venv/bin", run.place.home / ".local/bin"):
+        folder.mkdir(parents=True)
+        for name in ("tac", "only-here"):
+            (folder / name).write_text("#!/bin/sh\necho of the tree\n")
+            (folder / name).chmod(0o755)
+        folder.chmod(0o755)
+        folder.parent.chmod(0o755)
+    own(run.place.home / ".local", run.place.uid)
+    run("tac /dev/null")
+    assert run.output == "of the tree\n"
+    run("tac /dev/null", secrets=(("TOKEN", "a value to keep"),))
+    assert run.output == ""
+    run("only-here", secrets=(("TOKEN", "a value to keep"),))
+    assert run.output == "of the tree\n"

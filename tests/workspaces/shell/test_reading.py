@@ -273,6 +273,8 @@ NOT_PROVEN = [
     "> x",
     "",
     "# only a comment",
+    *(f"ls{letter}#; touch x" for letter in "\v\f\r"),
+    "\ufeffls",
 ]
 
 

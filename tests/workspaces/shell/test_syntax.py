@@ -282,6 +282,14 @@ def test_a_function_is_read_with_its_arguments() -> None:
     assert "hit 2" in lines(parse('f() { "$1" $2; }; f hit 2'))
 
 
+@pytest.mark.parametrize("letter", ["\v", "\f", "\r", "\ufeff"])
+def test_what_bash_takes_for_a_letter_begins_no_comment_and_parts_no_words(letter: str) -> None:
+    line = f"echo a{letter}#; echo b{letter}c"
+    said = subprocess.run(["bash", "-c", line], capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    assert said.splitlines(keepends=False)[-1].endswith("c")
+    assert lines(parse(line)) == [f"echo a{UNKNOWN}#", f"echo b{UNKNOWN}c"]
+
+
 def test_redirections_are_kept_with_the_command_they_belong_to() -> None:
     first, second = parse("a 2>&1 | b >> out").commands
     assert [(each.descriptor, each.operator, each.target and each.target.text) for each in first.redirects] == [

@@ -1,19 +1,21 @@
-"""Secrets between a run and its model: what comes in and goes out is masked, and both are told of what was seen."""
+"""Secrets masked between a run and its model: responses, results, errors; and a word on those that lie in files."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import F
+
 from agents import masks, outputs
 from agents.providers.base import Call, ProviderError, Response
-from agents.secrets import TaskSecrets
 from agents.session import Session
 from agents.tools.base import Result
 from workspaces import disclosed, store
+from workspaces.background import Job
 from workspaces.masking import Mask
-from workspaces.sandbox import Outcome
 
 COMMANDS = frozenset({"run_command", "command_output"})
+"""Tools whose outputs are masked while they are printed."""
 IN_FILES = (
     "A secret lies in files of the workspace now: {files}. A run that holds one can't be approved: take it out, or "
     "revert the file, and let programs read the variable instead."
@@ -33,7 +35,7 @@ def in_response(mask: Mask, response: Response) -> tuple[Response, int]:
     if not count + in_calls + in_blocks:
         return response, 0
     made = tuple(Call(*call) for call in calls)
-    return replace(response, text=text, calls=made, blocks=None), count + in_calls or in_blocks
+    return replace(response, text=text, calls=made, blocks=None), (count + in_calls) or in_blocks
 
 
 def in_result(mask: Mask, result: Result) -> Result:
@@ -50,24 +52,16 @@ def in_error(mask: Mask, error: ProviderError) -> ProviderError:
 
 
 def in_output(session: Session, call: Call, result: Result) -> None:
-    """Mask the whole output that a tool stored; what commands print is masked before it is stored."""
+    """Mask the whole output that a tool stored."""
     if result.output_ref and call.name not in COMMANDS:
-        outputs.hide(session.place, result.output_ref, masks.of_run(session.run.pk))
+        outputs.mask_stored(session.place, result.output_ref, masks.of_run(session.run.pk))
 
 
-def told(secrets: TaskSecrets, call: Call, result: Result) -> Result:
-    """Return the result of a call; one of a command says which secrets it names and did not get."""
-    command = call.input.get("command") if call.name == "run_command" and isinstance(call.input, dict) else None
-    if not secrets.uses or not isinstance(command, str):
-        return result
-    given = [name for name, _ in secrets.for_command(command)]
-    return replace(result, content=result.content + secrets.hint(command, given))
-
-
-def counted(applied: Any, ended: Iterable[Outcome | None] = ()) -> int:
-    """Return how many secrets were masked in what commands printed: in a result's, and in those that ran on."""
-    all_applied = [applied or {}, *(outcome.applied for outcome in ended if outcome)]
-    return sum(int(each.get("masked", 0)) for each in all_applied)
+def counted(applied: dict[str, Any], ended: Iterable[Job]) -> dict[str, Any]:
+    """Return what changes in a run's row for secrets that commands printed: a result's, and those that ran on."""
+    walls = [applied, *(job.outcome.applied for job in ended if job.outcome and not job.was_noted)]
+    masked = sum(int(wall.get("masked", 0)) for wall in walls)
+    return {"masked": F("masked") + masked} if masked else {}
 
 
 def in_files(session: Session, since: int) -> str:

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.test import Client, RequestFactory
 
-from agents import events, net, secrets
+from agents import events, masked_answers, secrets
 from agents.events import Fact
 from agents.models import Event, Kind, Run
 from workspaces.models import Repository
@@ -29,7 +29,7 @@ def keeper(repository: Repository, owner: User) -> Repository:
 
 
 def answered(make: Callable[[HttpRequest], HttpResponseBase], path: str = "/x") -> HttpResponseBase:
-    return net.mask_answers(make)(RequestFactory().get(path))
+    return masked_answers.mask_answers(make)(RequestFactory().get(path))
 
 
 def test_each_spelling_in_a_body_is_masked_and_counted(keeper: Repository) -> None:
@@ -43,14 +43,14 @@ def test_each_spelling_in_a_body_is_masked_and_counted(keeper: Repository) -> No
     answer = answered(make)
     assert isinstance(answer, HttpResponse)
     assert answer.content == b'[masked TOKEN] [masked TOKEN] "[masked TOKEN]" [masked TOKEN]'
-    assert (answer[net.HEADER], answer["Content-Length"]) == ("4", str(len(answer.content)))
+    assert (answer[masked_answers.HEADER], answer["Content-Length"]) == ("4", str(len(answer.content)))
 
 
 def test_a_body_without_one_stays_as_it_is(keeper: Repository) -> None:
     answer = answered(lambda request: HttpResponse(b"\0plain\xff"))
     assert isinstance(answer, HttpResponse)
     assert answer.content == b"\0plain\xff"
-    assert net.HEADER not in answer
+    assert masked_answers.HEADER not in answer
 
 
 def test_a_body_that_streams_is_masked_across_its_pieces(keeper: Repository) -> None:
@@ -69,7 +69,7 @@ async def test_so_is_one_that_streams_from_the_loop() -> None:
 
     from workspaces.masking import Mask  # noqa: PLC0415
 
-    answer = net._masked(StreamingHttpResponse(pieces()), Mask({"TOKEN": VALUE}))
+    answer = masked_answers._masked(StreamingHttpResponse(pieces()), Mask({"TOKEN": VALUE}))
     assert isinstance(answer, StreamingHttpResponse)
     assert b"".join([piece async for piece in answer]) == b"a[masked TOKEN]b"
 
@@ -87,7 +87,7 @@ def test_an_event_that_is_older_than_the_secret_is_masked_on_page_and_api(
         assert answer.status_code == 200
         assert b"old [masked TOKEN]" in answer.content
         assert b"tok-0123456789" not in answer.content
-        assert int(answer[net.HEADER]) >= 1
+        assert int(answer[masked_answers.HEADER]) >= 1
 
 
 def test_pages_of_errors_are_masked_too(keeper: Repository, owner: User, client: Client) -> None:

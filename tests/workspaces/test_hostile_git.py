@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import git
-from tests.workspaces.places import prepared
+from tests.workspaces.places import mirrored, prepared
 from tests.workspaces.traps import TRAPS, Snare, Trap, everything, snare
 from workspaces import sources, tidying
-from workspaces.models import Repository
 
 pytestmark = pytest.mark.django_db
 
@@ -17,14 +16,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def laid(tmp_path: Path) -> Snare:
     return snare(tmp_path / "snare")
-
-
-def mirrored(source: Path) -> Repository:
-    row = Repository.objects.create(name="x", source=str(source))
-    sources.mirror(row.pk)
-    row.refresh_from_db()
-    assert row.status == "ready", row.error
-    return row
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)

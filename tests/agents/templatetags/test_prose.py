@@ -164,5 +164,5 @@ def test_passing_text_of_the_live_page_marks_what_the_server_marks_anywhere() ->
     in_page = re.sub(r"\\u\{([0-9a-f]+)\}", lambda match: f"\\U{int(match[1], 16):08x}", found[1])
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     differ = set(re.findall(in_page, every)) ^ set(re.findall(f"[{odd._HIDDEN}]", every))
-    variants = {chr(code) for code in range(0xE0100, 0xE01F0)}  # here odd wherever they stand
+    variants = {chr(code) for code in range(0xE0100, 0xE01F0)}  # the server knows where they are in place
     assert differ == {"\b", *variants}  # a backspace is among the escapes that go

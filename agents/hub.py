@@ -31,6 +31,8 @@ POLL_S = 3.0
 PANELS_S = 0.5
 PAGE_EVENTS = 200
 BATCH_CHARS = 256 * 1024
+MESSAGE_CHARS = 768 * 1024
+"""Of one message to a socket: daphne sends none past 1 MB, and the texts are ASCII."""
 QUEUE_FRAMES = 100
 PASSING_FRAMES = 30
 """Frames that wait for a socket above which it gets no passing text."""
@@ -144,9 +146,20 @@ class Feed:
 
 
 def read_batches(run: Run, after: int, formats: frozenset[Format]) -> list[Batch]:
-    """Return the next page of events past `after` as batches of at most 256 K characters, or one event."""
+    """Return the next page of events past `after` as batches that a server sends as one message each."""
     rows = events.after(run.pk, after, PAGE_EVENTS)
-    return [_encode(run, chunk, formats) for chunk in _chunks(rows)]
+    return [batch for chunk in _chunks(rows) for batch in _batches(run, chunk, formats)]
+
+
+def _batches(run: Run, rows: Sequence[Event], formats: frozenset[Format]) -> Iterator[Batch]:
+    """Yield the rows as one batch, or in halves where its text is too long for a message."""
+    batch = _encode(run, rows, formats)
+    if len(rows) == 1 or max(map(len, batch.texts.values())) <= MESSAGE_CHARS:
+        yield batch
+        return
+    half = len(rows) // 2
+    yield from _batches(run, rows[:half], formats)
+    yield from _batches(run, rows[half:], formats)
 
 
 def _chunks(rows: Sequence[Event]) -> Iterator[list[Event]]:

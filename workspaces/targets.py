@@ -4,14 +4,20 @@ import ipaddress
 import re
 
 LENGTH = 260
+SHOWN = 100
+"""Characters that a sentence about a bad target shows of it."""
 _SHAPE = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[^:]*))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HERE = ("localhost", ".localhost", ".localdomain")
 _UNICAST = ipaddress.ip_network("2000::/3")
 """All of IPv6 that is given out to the open internet (RFC 4291, IANA's registry)."""
-_NEVER = tuple(ipaddress.ip_network(text) for text in ("2002::/16", "2001::/32", "192.88.99.0/24", "192.0.0.0/24"))
-"""6to4 and Teredo, whose addresses stand for IPv4 ones; and what is kept for protocols (RFC 6890)."""
+_NEVER = tuple(
+    ipaddress.ip_network(text)
+    for text in ("2002::/16", "2001::/32", "192.88.99.0/24", "192.0.0.0/24", "168.63.129.16/32")
+)
+"""6to4 and Teredo, whose addresses stand for IPv4 ones; what is kept for protocols (RFC 6890); and the address, of
+the open internet by its number, at which an Azure machine reaches its host."""
 _EMBEDDED = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that stand for an IPv4 one where a network has only IPv6 (RFC 6052)."""
 
@@ -22,7 +28,7 @@ class BadTarget(ValueError):
 
 def normal(text: str) -> str:
     """Return host:port in lower case, without a dot at the end or zeros before the port. Raises BadTarget."""
-    shown = "".join(character if character.isprintable() else "?" for character in text[:100])
+    shown = "".join(character if character.isprintable() else "?" for character in text[:SHOWN])
     if len(text) > LENGTH or not text.isprintable() or not text.isascii():
         raise BadTarget(f"`{shown}`: write host:port in letters that a name on the net has; others as xn--….")
     if "/" in text or "@" in text:

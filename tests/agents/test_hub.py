@@ -157,6 +157,19 @@ async def test_events_for_programs_have_no_private_keys(run: Run) -> None:
     hub.leave(watched, feed)
 
 
+def test_a_batch_that_is_too_long_for_a_message_is_halved(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run()
+    write_transcript(run)
+    whole = hub.read_batches(run, 0, frozenset({Format.HTML}))
+    monkeypatch.setattr(hub, "MESSAGE_CHARS", 20_000)
+    parts = hub.read_batches(run, 0, frozenset({Format.HTML}))
+    assert len(parts) > len(whole)
+    assert all(len(part.texts[Format.HTML]) <= 20_000 or part.first == part.last for part in parts)
+    assert [part.first for part in parts[1:]] == [part.last + 1 for part in parts[:-1]]
+    patches = [patch for part in parts for patch in json.loads(part.texts[Format.HTML])["patches"]]
+    assert patches == [patch for part in whole for patch in json.loads(part.texts[Format.HTML])["patches"]]
+
+
 def test_what_was_stored_before_a_secret_was_set_is_masked(run_of_owner: Run, owner: User) -> None:
     note(run_of_owner, "the token is tok-0123456789")
     secrets.put(run_of_owner.task.repository, owner, "TOKEN", "tok-0123456789")

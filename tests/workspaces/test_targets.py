@@ -90,6 +90,7 @@ def test_names_and_public_addresses_may_be_typed(text: str) -> None:
         ("100.64.0.1", False),
         ("100.100.100.200", False),
         ("192.0.0.192", False),
+        ("168.63.129.16", False),
         ("192.88.99.1", False),
         ("198.18.0.1", False),
         ("0.0.0.0", False),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from workspaces.sandbox.place import Way
-from workspaces.targets import BadTarget, normal
+from workspaces.targets import SHOWN, BadTarget, normal
 
 HEAD_BYTES = 16 * 1024
 HEAD_S = 10.0
@@ -74,7 +74,7 @@ def parse(head: bytes) -> tuple[str, bytes]:
     if found is None:
         raise Refused("400 Bad Request", "The request line can't be read.")
     method, url, version = found.groups()
-    fields = [_field(line) for line in lines[1:]]
+    fields = [_field(line, number) for number, line in enumerate(lines[1:], 2)]
     if method == "CONNECT":
         return _target(url), b""
     _check_framing(fields, version)
@@ -84,11 +84,11 @@ def parse(head: bytes) -> tuple[str, bytes]:
     return target, ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def _field(line: str) -> tuple[str, str]:
+def _field(line: str, number: int) -> tuple[str, str]:
     """Read one line; it may neither go on a line before nor have a blank before its colon (RFC 9112, 5.1 and 5.2)."""
     found = _FIELD.fullmatch(line)
     if found is None:
-        raise Refused("400 Bad Request", f"The header line {line[:60]!r} can't be read.")
+        raise Refused("400 Bad Request", f"Line {number} of the head can't be read.")
     return found[1], found[2]
 
 
@@ -124,5 +124,6 @@ def _split(url: str) -> tuple[str, str]:
 def _target(text: str) -> str:
     try:
         return normal(text)
-    except BadTarget as bad:
-        raise Refused("400 Bad Request", str(bad)) from bad
+    except BadTarget as bad:  # told only where it shows the text whole: half a secret can't be masked
+        why = str(bad) if len(text) <= SHOWN else "The address names no host:port that can be read."
+        raise Refused("400 Bad Request", why) from bad

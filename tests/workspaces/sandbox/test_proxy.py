@@ -236,6 +236,19 @@ def test_a_secret_that_is_asked_for_as_a_host_is_not_told(run: Runner, port: int
     assert ".evil.example" in heard.target
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET http://a.example/ HTTP/1.1\r\nAuthorization : Bearer " + "x" * 30 + SECRET,
+        "CONNECT " + "x" * 90 + SECRET + "@b:80 HTTP/1.1",
+    ],
+)
+def test_a_refusal_shows_no_half_of_what_it_is_about(head: str) -> None:
+    with pytest.raises(heads.Refused) as refused:
+        heads.parse(head.encode())
+    assert SECRET[:4] not in refused.value.why
+
+
 # --- which hosts -----------------------------------------------------------------------------------------
 
 

@@ -155,7 +155,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
             objects=workspace.repository.mirror / "objects",
             environment=environment,
             network=tuple(task.rules().network),
-            masked=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
+            withheld=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
         ),
         system_prompt=masks.of_run(session.run.pk).text(prompt)[0],
         skills=skills,

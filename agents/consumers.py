@@ -177,7 +177,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             await self._end(refusal.code)
             return
         await self.accept()  # from now on nothing is missed
-        self._tasks += [asyncio.create_task(self._speak()), asyncio.create_task(self._recheck())]
+        self._tasks += [asyncio.create_task(self._until_refused(work)) for work in (self.follow, self._keep_checking)]
         for task in self._tasks:
             task.add_done_callback(self._see_end)
 
@@ -209,12 +209,6 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         if not self._closed:
             await self.send(text_data='{"type": "bye"}')
             await self._end(RESTART)
-
-    async def _speak(self) -> None:
-        await self._until_refused(self.follow)
-
-    async def _recheck(self) -> None:
-        await self._until_refused(self._keep_checking)
 
     async def _keep_checking(self) -> None:
         while True:

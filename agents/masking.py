@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from agents import masks, outputs
+from agents.narrowing import COMMAND_TOOLS
 from agents.providers.base import Call, ProviderError, Response
 from agents.session import Session
 from agents.tools.base import Result
@@ -14,8 +15,6 @@ from workspaces import disclosed, store
 from workspaces.background import Job
 from workspaces.masking import Mask
 
-COMMANDS = frozenset({"run_command", "command_output"})
-"""Tools whose outputs are masked while they are printed."""
 IN_FILES = (
     "A secret lies in files of the workspace now: {files}. A run that holds one can't be approved: take it out, or "
     "revert the file, and let programs read the variable instead."
@@ -52,8 +51,8 @@ def in_error(mask: Mask, error: ProviderError) -> ProviderError:
 
 
 def in_output(session: Session, call: Call, result: Result) -> None:
-    """Mask the whole output that a tool stored."""
-    if result.output_ref and call.name not in COMMANDS:
+    """Mask the whole output that a tool stored; that of commands was masked while it was printed."""
+    if result.output_ref and call.name not in COMMAND_TOOLS:
         outputs.mask_stored(session.place, result.output_ref, masks.of_run(session.run.pk))
 
 

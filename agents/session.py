@@ -15,6 +15,7 @@ from agents.lease import Lease
 from agents.models import Agent, Control, Event, Kind, Run, Status, Task
 from workspaces.models import Workspace
 from workspaces.sandbox import disk
+from workspaces.sandbox.place import MIB
 
 
 class Stopped(Exception):
@@ -92,7 +93,7 @@ class Session:
             raise Stopped(Status.PAUSED, self._by(Control.Verb.PAUSE, "paused"))
         if self.draining.is_set():
             raise Stopped(Status.QUEUED, "the server stops; the run goes on when it is back")
-        short = disk.shortage((settings.SAKURA_DATA_DIR, self.place.folder), settings.SAKURA_DISK_FLOOR_MB * disk.MIB)
+        short = disk.shortage((settings.SAKURA_DATA_DIR, self.place.folder), settings.SAKURA_DISK_FLOOR_MB * MIB)
         if short:
             raise Stopped(Status.PAUSED, f"{capfirst(short)} where runs live. Make room, then resume.")
 

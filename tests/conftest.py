@@ -1,5 +1,6 @@
 """What all tests share: three people, a real git source, and a worker that runs in the test's own thread."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,23 @@ def task_fields(repository: Repository) -> dict[str, Any]:
         "policy": Policy().model_dump(),
         "budgets": Budgets().model_dump(),
     }
+
+
+TASK_FORM = {
+    "title": "Mend add",
+    "prompt": "add subtracts. Mend it.",
+    "model": "scripted",
+    "script": json.dumps({"implementer": [{"text": "Hello."}]}),
+    "toolset": "standard",
+    "max_rounds": "3",
+    "steps": "60",
+    "minutes": "45",
+    "tokens": "1,000,000",
+    "usd": "5.00",
+    "max_files": "200",
+    "max_lines": "5,000",
+}
+"""What the form of a new task sends, beside the repository, for a person who fills in only what must be."""
 
 
 @pytest.fixture

@@ -109,9 +109,9 @@ class Job:
 
     def _run(self) -> None:
         with memory.written(self.place.tree) if self.may_write else nullcontext():
-            self._run_it()
+            self._run_command()
 
-    def _run_it(self) -> None:
+    def _run_command(self) -> None:
         try:
             self.outcome = sandbox.run_command(
                 self.command,

@@ -167,7 +167,10 @@ def _spellings(value: str) -> set[bytes]:
 
 
 def _plain(value: str) -> set[bytes]:
-    """Return a text as it is, in JSON (also JSON within JSON), HTML, a URL, a shell, Python and in hexadecimal."""
+    """Return a text as it is, in JSON (also JSON within JSON), HTML, a URL, a shell, Python, hexadecimal and UTF-16.
+
+    And all in small or in capital letters.
+    """
     data = value.encode("utf-8", "surrogatepass")
     in_json = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     in_url = {quote(value, safe="", errors="surrogatepass"), quote(value, errors="surrogatepass")}
@@ -179,10 +182,12 @@ def _plain(value: str) -> set[bytes]:
         *(escape(value), escape(value).replace("&#x27;", "&#39;"), escape(value, quote=False)),
         *in_url,
         *(_small_hex(each) for each in in_url),
-        *(value.replace("\n", "\r\n"), repr(value)[1:-1], _in_shell(value)),
+        *(value.replace("\n", "\r\n"), repr(value)[1:-1], *_in_shell(value)),
         *(data.hex(), data.hex().upper()),
+        *(value.lower(), value.upper()),  # as a host, a header, a text made ready for a search
     }
-    return {data} | {text.encode("utf-8", "surrogatepass") for text in texts}
+    wide = {value.encode(encoding, "surrogatepass") for encoding in ("utf-16-le", "utf-16-be")}
+    return {data} | wide | {text.encode("utf-8", "surrogatepass") for text in texts}
 
 
 def _small_hex(text: str) -> str:
@@ -190,9 +195,10 @@ def _small_hex(text: str) -> str:
     return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
 
 
-def _in_shell(value: str) -> str:
-    """Return a text as `export -p` shows it between double quotes."""
-    return value.translate({ord(sign): f"\\{sign}" for sign in '\\"$`'})
+def _in_shell(value: str) -> set[str]:
+    """Return a text as `export -p` shows it between double quotes, and as others do between single ones."""
+    doubly = value.translate({ord(sign): f"\\{sign}" for sign in '\\"$`'})
+    return {doubly, *(value.replace("'", each) for each in (r"'\''", "'\"'\"'"))}
 
 
 def _in_base64(data: bytes) -> set[bytes]:

@@ -1,6 +1,5 @@
 """The table of all addresses: who may call which with what method, and a world of real objects behind them."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ from agents import control, events
 from agents.events import Fact
 from agents.models import ApiToken, Comment, Kind, LoginLink, Role, Run, Secret, Status
 from tests.agents.reviewing import FIXED, scene
-from tests.conftest import task_fields
+from tests.conftest import TASK_FORM, task_fields
 from workspaces import credentials
 from workspaces.models import Repository
 
@@ -51,20 +50,6 @@ def post(need: str, status: int = 302, body: Any = None, run: Status = Status.AW
     return {"POST": Way(need, status, body or {}, run=run)}
 
 
-TASK = {
-    "title": "Mend add",
-    "prompt": "Mend it.",
-    "model": "scripted",
-    "script": json.dumps({"implementer": [{"text": "Hello."}]}),
-    "toolset": "standard",
-    "max_rounds": "3",
-    "steps": "60",
-    "minutes": "45",
-    "tokens": "1,000,000",
-    "usd": "5.00",
-    "max_files": "200",
-    "max_lines": "5,000",
-}
 SECRET = "a-new-and-long-password"
 
 SITE: Table = {
@@ -96,7 +81,7 @@ SITE: Table = {
     "repositories/<int:pk>/delete/": post(ADMINISTER),
     "repositories/<int:pk>/secrets/": post(OPERATE, body={"name": "NPM_TOKEN", "value": "tok-0123456789"}),
     "repositories/<int:pk>/secrets/<str:name>/delete/": post(OPERATE),
-    "tasks/new/": look(OPERATE) | post(OPERATE, body=TASK),
+    "tasks/new/": look(OPERATE) | post(OPERATE, body=TASK_FORM),
     "tasks/preview/": post(OPERATE, 200, {"text": "*hello*"}),
     "tasks/<int:pk>/": look(),
     "tasks/<int:pk>/runs/": post(OPERATE),

@@ -2,10 +2,8 @@
 
 import base64
 import json
-import logging
 import subprocess
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from agents import control, events, masks, review, secret_rules, secrets
-from agents.blocklist import BadRule
+from agents import control, events, masks, review, secrets
 from agents.control import Refused
 from agents.events import Fact
 from agents.models import Event, Kind, Policy, Run, Status, Task
@@ -28,7 +25,6 @@ from tests.agents.test_team import FINISH, results, say
 from tests.agents.test_team import review as reviewed
 from tests.conftest import git, work_once
 from workspaces import credentials, snapshots
-from workspaces.logs import MaskSecrets
 from workspaces.models import Repository
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -192,79 +188,7 @@ def test_a_reviewer_gets_none_and_the_prompt_names_no_value(
     assert reviewers[0]["data"]["applied"]["secrets"] == []
 
 
-# --- which command gets it -------------------------------------------------------------------------------
-
-GIVEN = [
-    "npm publish",
-    "npm publish --access public",
-    "npm publish 2>&1",
-    "npm publish >/dev/null",
-    "npm publish && npm publish --tag next",
-    "npm publish; # done",
-    "/usr/bin/npm publish",
-    "n'p'm publish",
-    "npm publish &",
-]
-NOT_GIVEN = [
-    "npm publish && env",
-    "npm publish | tee x",
-    "npm publish > out.txt",
-    *("npm publish > 1", "npm publish 2>> 2", "npm publish &> 1", "npm publish >| -", "npm publish 2>&1\u0661"),
-    *("npm publish\f#; env", "npm publish\v#; env", "npm publish\r#; env", "npm\fpublish", "\ufeffnpm publish"),
-    "npm publish < /dev/null",
-    "echo $NPM_TOKEN",
-    'npm publish "$NPM_TOKEN"',
-    "npm publish ${NPM_TOKEN:+x}",
-    "npm publish $(env)",
-    "npm publish `env`",
-    "npm publish <(env)",
-    "npm publish <<< $NPM_TOKEN",
-    "npm publish <<E\nx\nE",
-    "npm publish *.tgz",
-    "A=1 npm publish",
-    "PATH=. npm publish",
-    "eval npm publish",
-    "sh -c 'npm publish'",
-    "timeout 9 npm publish",
-    "env npm publish",
-    "npm() { env; }; npm publish",
-    "function npm { env; }\nnpm publish",
-    "alias npm=env; npm publish",
-    "coproc npm publish",
-    "case $NPM_TOKEN in a*) npm publish;; esac",
-    "(( NPM_TOKEN )); npm publish",
-    "./npm publish",
-    "bin/npm publish",
-    "npm --loglevel silly publish",
-    "npm run publish",
-    "npm publish 'unclosed",
-    "export NPM_TOKEN; npm publish",
-    "set -x; npm publish",
-    "",
-    "# npm publish",
-]
-
-
-@pytest.mark.parametrize("line", GIVEN)
-def test_a_plain_line_of_the_named_command_gets_it(line: str) -> None:
-    assert secret_rules.gets(line, ["npm publish *"])
-
-
-@pytest.mark.parametrize("line", NOT_GIVEN)
-def test_whatever_else_the_line_does_nothing_is_given(line: str) -> None:
-    assert not secret_rules.gets(line, ["npm publish *"])
-
-
-def test_a_rule_without_a_star_means_just_that() -> None:
-    assert secret_rules.gets("npm publish", ["npm publish"])
-    assert not secret_rules.gets("npm publish --dry-run", ["npm publish"])
-    assert secret_rules.gets("cd pkg && npm publish", ["npm publish", "cd *"])
-
-
-@pytest.mark.parametrize("rule", ["*", "run_command", "run_command(*)", "n* publish", "?pm", "", "npm | tee", "'npm"])
-def test_a_rule_that_fits_anything_or_nothing_is_refused(rule: str) -> None:
-    with pytest.raises(BadRule):
-        secret_rules.check(rule)
+# --- giving ---------------------------------------------------------------------------------------------
 
 
 def test_a_secret_that_is_gone_is_not_given_and_the_agent_is_told(keeper: Repository, owner: User) -> None:
@@ -408,34 +332,6 @@ def test_streamed_text_is_masked_across_its_pieces(launch: Callable[..., Run], k
         stream.write(letter)
     stream.keep()
     assert kept == ["é [masked NPM_TOKEN], and."]
-
-
-# --- logs ------------------------------------------------------------------------------------------------
-
-
-def test_the_log_shows_no_secret_in_words_arguments_or_tracebacks(keeper: Repository) -> None:
-    masks.of_repository(keeper.pk)
-    heard = StringIO()
-    handler = logging.StreamHandler(heard)
-    handler.addFilter(MaskSecrets())
-    logger = logging.Logger("test")
-    logger.addHandler(handler)
-    try:
-        raise ValueError(f"no such token: {VALUE}")
-    except ValueError:
-        logger.exception("Failed with %s", VALUE, stack_info=True)
-    logger.error("plain %d", 7)
-    assert VALUE not in heard.getvalue()
-    assert "Failed with [masked NPM_TOKEN]" in heard.getvalue()
-    assert "ValueError: no such token: [masked NPM_TOKEN]" in heard.getvalue()
-    assert heard.getvalue().endswith("plain 7\n")
-
-
-def test_the_log_shows_no_credential_that_was_opened() -> None:
-    credentials.unseal(credentials.seal("ann:s3cret-of-ann"))
-    record = logging.LogRecord("x", 40, "x", 1, "git said %s", ("s3cret-of-ann",), None)
-    assert MaskSecrets().filter(record)
-    assert record.getMessage() == "git said [masked credential]"
 
 
 # --- commits ---------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ def test_every_usual_spelling_of_a_secret_is_masked(value: str) -> None:
         *(quote(value, safe="").lower() if value.islower() else value, escape(value), escape(value, quote=False)),
         *(base64.b64encode(value.encode()).decode(), base64.urlsafe_b64encode(value.encode()).decode()),
         *(value.encode().hex(), value.encode().hex().upper()),
+        *(value.lower(), value.upper()),
+        *(shlex.quote(value), value.encode("utf-16-le").decode("latin-1") if value.isascii() else value),
     ]
     for spelling in spellings:
         text, count = mask.text(f"a {spelling} b")
@@ -39,7 +41,11 @@ def test_every_usual_spelling_of_a_secret_is_masked(value: str) -> None:
 @pytest.mark.parametrize("value", ["plain-0123456789", "spa ce's $x `y` \\z"])
 def test_what_a_real_shell_prints_of_its_variables_is_masked(value: str) -> None:
     mask = Mask({"TOKEN": value})
-    for command in ("env", "export -p", "printenv TOKEN | base64", 'printf user:"$TOKEN" | base64 -w0'):
+    commands = (
+        *("env", "export -p", 'exec 2>&1; set -x; : "$TOKEN"', "printenv TOKEN | base64"),
+        *('printf user:"$TOKEN" | base64 -w0', "printenv TOKEN | iconv -t UTF-16"),
+    )
+    for command in commands:
         run = subprocess.run(["bash", "-c", command], env={"TOKEN": value, "PATH": os.environ["PATH"]}, capture_output=True, check=True)  # fmt: skip  # noqa: E501
         assert mask.data(run.stdout)[1] == 1, (command, run.stdout)
     assert shlex.split(shlex.quote(value)) == [value]

@@ -14,14 +14,13 @@ from workspaces.sandbox.cgroup import Group, Groups
 from workspaces.sandbox.identity import barrier, is_root, own_folder
 from workspaces.sandbox.launch import Launch
 from workspaces.sandbox.place import Limits, Place
+from workspaces.sandbox.processes import MARK
 
 OBJECTS = "/sakura/objects"
 SOCKET = "/sakura/proxy.sock"
 FORWARDER = "/sakura/forwarder.py"
 PRLIMIT = "/usr/bin/prlimit"
 BASH = "/bin/bash"
-MARK = "SAKURA_COMMAND"
-"""The variable by which the processes of a command are found; in the sandbox only bubblewrap itself has it."""
 
 NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -40,12 +39,11 @@ TAKEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc", "/dev", environme
 
 @dataclass(frozen=True)
 class Wall:
-    """What the probe found to work: the program, the made-up /etc, whether overlays are given, a Python inside, and
-    the folder for cgroups, if there is one.
-    """
+    """What the probe found to work: the program, whether overlays are given, a Python inside, a folder for cgroups."""
 
     bwrap: str
     etc: Path
+    """The made-up /etc."""
     overlay: bool = True
     python: str = ""
     groups: Groups | None = None
@@ -83,16 +81,9 @@ def confined(
     held.callback(os.close, reading)
     descriptors = _Descriptors(held)
     status = descriptors.keep(writing)
-    line = [*NAMESPACES, *_system(wall), *_kernel(limits), *_toolchains(place.uid, notes)]
-    line += ["--bind", str(place.home), environment.HOME]
-    line += layers.tree_mounts(place, held, overlay=wall.overlay, notes=notes)
-    line += layers.made_mounts(place, held, overlay=wall.overlay, notes=notes)
-    real_path = _real_path(place)
-    line += real_path + layers.pins(place) + _hidden(place)
-    line += ["--ro-bind", str(place.objects), OBJECTS] if place.objects else []
+    line = [*NAMESPACES, *_mounts(wall, place, limits, held, notes)]
     line += _door(door, descriptors) if door else []
-    start = real_path[-1] if place.starts_at_real_path and real_path else environment.TREE
-    line += ["--unsetenv", MARK, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
+    line += ["--unsetenv", MARK, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", _start(place)]
     line += ["--seccomp", str(descriptors.file(seccomp.program())), "--json-status-fd", str(status)]
     args = descriptors.file(b"\0".join(os.fsencode(word) for word in line))
     forwarder = [wall.python, "-IS", FORWARDER] if door else []
@@ -108,6 +99,28 @@ def confined(
         disks=(place.tree,),
         applied=_applied(wall, place, limits, door, mark.group) | {"notes": notes},
     )
+
+
+def _mounts(wall: Wall, place: Place, limits: Limits, held: ExitStack, notes: list[str]) -> list[str]:
+    """Return all that is seen inside but the door, in order: what comes later covers what came before."""
+    return [
+        *_system(wall),
+        *_kernel(limits),
+        *_toolchains(place.uid, notes),
+        *("--bind", str(place.home), environment.HOME),
+        *layers.tree_mounts(place, held, overlay=wall.overlay, notes=notes),
+        *layers.made_mounts(place, held, overlay=wall.overlay, notes=notes),
+        *_real_path(place),
+        *layers.pins(place),
+        *_hidden(place),
+        *(("--ro-bind", str(place.objects), OBJECTS) if place.objects else ()),
+    ]
+
+
+def _start(place: Place) -> str:
+    """Return the folder inside in which the command starts."""
+    real_path = _real_path(place) if place.starts_at_real_path else []
+    return real_path[-1] if real_path else environment.TREE
 
 
 def _programs(place: Place) -> list[str]:

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-MIB = 1024**2
+from workspaces.sandbox.place import MIB
+
 FILES = 1000
 """So many more files must fit where the file system counts them; a disk full of empty files is full too."""
 

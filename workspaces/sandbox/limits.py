@@ -34,6 +34,7 @@ CPU_SHARE = 0.9
 
 # What programs say when the kernel refuses: the words of strerror(3) and strsignal(3), and those that runtimes make of
 # them. A heap that a runtime bounds by itself (Node's, Java's) is none of our limits.
+# No pattern may look far from each place where it could begin: a command prints what takes longest.
 _CPU = re.compile(r"\bCPU ?time limit exceeded", re.IGNORECASE)
 _KILLED = re.compile(r": line \d+: +\d+ Killed\b|^make(?:\[\d+\])?: \*\*\* .* Killed$|^Killed$", re.MULTILINE)
 _NO_SPACE = re.compile(r"^.*(?:No space left on device|\bENOSPC: no space left\b).*$", re.MULTILINE)
@@ -41,8 +42,9 @@ _REFUSALS = (
     (
         Limit.PROCESSES,
         re.compile(
-            r"\b(?:v?fork|clone|spawn|threads?|pthread_create)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b)"
-            r"|(?:os\.fork\(|_fork_exec\(|fork_exec\()[^\n]*\n(?:[^\n]*\n){0,6}?BlockingIOError: \[Errno 11\]"
+            r"\b(?:v?fork|clone|spawn|threads?|pthread_create)\b[^\n]{0,200}?"
+            r"(?:Resource temporarily unavailable|\bEAGAIN\b)"
+            r"|(?:os\.fork|fork_exec)\([^\n]{0,200}\n(?:[^\n]{0,200}\n){0,6}?BlockingIOError: \[Errno 11\]"
             r"|\bcan't start new thread\b|\bunable to create (?:new )?native thread\b"
             r"|\bfailed to create new OS thread\b"
         ),

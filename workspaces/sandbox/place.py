@@ -70,8 +70,13 @@ class Place:
     """The command starts at the tree's path on the host, where that can be shown, so that `pwd` tells it."""
     secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables with secret values for this one command; the values are masked in all it prints."""
-    masked: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Further secrets, which the command does not get: it may print them all the same, out of a file."""
+    withheld: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Secrets that the command does not get, and may print all the same, out of a file: they are masked too."""
+
+    @property
+    def known_secrets(self) -> tuple[tuple[str, str], ...]:
+        """All secrets that are masked in what the command prints."""
+        return (*self.withheld, *self.secrets)
 
 
 class Ending(StrEnum):

@@ -10,7 +10,9 @@ from pathlib import Path
 
 PROC = Path("/proc")
 MARKED_ROUNDS = 5
-MARK = b"SAKURA_COMMAND="
+MARK = "SAKURA_COMMAND"
+"""The variable by which the processes of a command are found; in the sandbox only bubblewrap itself has it."""
+_MARKED = f"{MARK}=".encode()
 PAGE = os.sysconf("SC_PAGE_SIZE")
 INODE_BYTES = 1024
 """What a file in memory costs the kernel beside its content, about: its inode and the entry of its name."""
@@ -92,9 +94,9 @@ def out_of_memory_kills() -> int:
 
 
 def mark(pid: int) -> str:
-    """Return the word that the process carries as SAKURA_COMMAND in the environment it started with, or ""."""
+    """Return the word that the process carries as MARK in the environment it started with, or ""."""
     found = _read(PROC / str(pid) / "environ").split(b"\0")
-    return next((each[len(MARK) :].decode("ascii", "replace") for each in found if each.startswith(MARK)), "")
+    return next((each[len(_MARKED) :].decode("ascii", "replace") for each in found if each.startswith(_MARKED)), "")
 
 
 def kill_group(leader: int) -> None:

@@ -67,7 +67,7 @@ def _unconfined(
     command: str, place: Place, limits: Limits, spool: Path, ears: Ears, note: Note, report: Report
 ) -> Outcome:
     launch = bwrap.unconfined(command, place, limits, note.token)
-    return _outcome(supervise(launch, limits, spool, ears, Mask((*place.masked, *place.secrets))), launch)
+    return _outcome(supervise(launch, limits, spool, ears, Mask(place.known_secrets)), launch)
 
 
 def _confined(
@@ -84,7 +84,7 @@ def _confined(
         groups = report.wall.groups
         group = held.enter_context(cgroup.group(groups, note.token, limits)) if groups else None
         launch = bwrap.confined(report.wall, command, place, limits, held, door, bwrap.Mark(note.token, group))
-        ended = supervise(launch, limits, spool, ears, Mask((*place.masked, *place.secrets)))
+        ended = supervise(launch, limits, spool, ears, Mask(place.known_secrets))
         launch.applied["notes"] += [why] if why else []
         launch.applied["connections"] = _connections(way)
         return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
@@ -105,8 +105,7 @@ def _open_way(place: Place, python: str, held: ExitStack, ears: Ears) -> tuple[p
         return None, ""
     if not python:
         return None, NO_WAY_OUT
-    secrets_in_hosts = [(name, value.lower()) for name, value in (*place.masked, *place.secrets)]
-    mask = Mask((*place.masked, *place.secrets, *secrets_in_hosts))
+    mask = Mask(place.known_secrets)
     return held.enter_context(proxy.opened(place.network, place.uid, ears.on_connection, mask)), ""
 
 

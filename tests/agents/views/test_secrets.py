@@ -10,7 +10,7 @@ from pytest_django import Settings
 from agents import secrets
 from agents.models import Role, Task
 from tests.agents.views.pages import Page
-from tests.conftest import person
+from tests.conftest import TASK_FORM, person
 from workspaces import credentials
 from workspaces.models import Repository
 
@@ -88,27 +88,9 @@ def test_one_that_was_sealed_with_another_key_is_told_on_the_page(
 
 # --- tasks -----------------------------------------------------------------------------------------------
 
-SCRIPT = '{"implementer": [{"text": "Hello."}]}'
-
 
 def new_task(client: Client, repository: Repository, lines: str) -> Any:
-    fields = {
-        "repository": repository.pk,
-        "title": "Publish",
-        "prompt": "Do it.",
-        "script": SCRIPT,
-        "secrets": lines,
-        "model": "scripted",
-        "toolset": "standard",
-        "max_rounds": "3",
-        "steps": "60",
-        "minutes": "45",
-        "tokens": "1,000,000",
-        "usd": "5.00",
-        "max_files": "200",
-        "max_lines": "5,000",
-    }
-    return client.post("/tasks/new/", fields)
+    return client.post("/tasks/new/", TASK_FORM | {"repository": repository.pk, "secrets": lines})
 
 
 def test_a_task_names_its_secrets_and_shows_them(operator: Client, repository: Repository, owner: User) -> None:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from agents import control
 from agents.models import Budgets, Role, Run, Status, Task
 from tests.agents.views.pages import Page
-from tests.conftest import git, person
+from tests.conftest import TASK_FORM, git, person
 from workspaces import sandbox
 from workspaces.models import Repository
 
@@ -27,21 +27,7 @@ NEW = "/tasks/new/"
 @pytest.fixture
 def form(repository: Repository) -> dict[str, Any]:
     """What a person sends who fills in only what must be."""
-    return {
-        "repository": repository.pk,
-        "title": "Mend add",
-        "prompt": "add subtracts. Mend it.",
-        "model": "scripted",
-        "script": json.dumps(SCRIPT),
-        "toolset": "standard",
-        "max_rounds": "3",
-        "steps": "60",
-        "minutes": "45",
-        "tokens": "1,000,000",
-        "usd": "5.00",
-        "max_files": "200",
-        "max_lines": "5,000",
-    }
+    return TASK_FORM | {"repository": repository.pk, "script": json.dumps(SCRIPT)}
 
 
 @pytest.fixture

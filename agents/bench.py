@@ -19,7 +19,7 @@ from agents.skills import AgentSkills, listed, loaded_in_round
 from agents.streams import OpenStream
 from agents.tools import runner
 from agents.tools.base import Result, Rules, Tool, ToolContext, limits
-from workspaces import sandbox
+from workspaces import homes, sandbox
 from workspaces.background import Jobs
 from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
@@ -147,20 +147,27 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
         tools=tools,
         rules=skills.narrowed(rules),
         reads=Reads(workspace, agent),
-        place=Place(
-            tree=workspace.tree,
-            home=workspace.home,
-            mode=Tree.OVERLAY if agent is Agent.REVIEWER else Tree.WRITE,
-            uid=sandbox.worker_uid(workspace.pk),
-            objects=workspace.repository.mirror / "objects",
-            environment=environment,
-            network=tuple(task.rules().network),
-            withheld=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
-        ),
+        place=_place(session, environment),
         system_prompt=masks.of_run(session.run.pk).text(prompt)[0],
         skills=skills,
         secrets=secrets,
         jobs=Jobs(next_number=journal.next_job(session)),
+    )
+
+
+def _place(session: Session, environment: Path | None) -> Place:
+    """Return where commands of the present agent run; which secrets one gets is added for each."""
+    task, workspace = session.task, session.place
+    reviews = session.agent is Agent.REVIEWER
+    return Place(
+        tree=workspace.tree,
+        home=homes.for_review(workspace) if reviews else workspace.home,
+        mode=Tree.OVERLAY if reviews else Tree.WRITE,
+        uid=sandbox.worker_uid(workspace.pk),
+        objects=workspace.repository.mirror / "objects",
+        environment=environment,
+        network=tuple(task.rules().network),
+        withheld=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
     )
 
 

@@ -49,9 +49,9 @@ _nothing = Mask()
 
 def of_run(run_id: int) -> Mask:
     """Return the mask of all secrets of a run's repository, as of two seconds ago at most. One query at most."""
-    kept = _runs.get(run_id)
-    if kept is not None and time.monotonic() - kept.at < FRESH_S:
-        return kept.mask
+    known = _runs.get(run_id)
+    if known is not None and time.monotonic() - known.at < FRESH_S:
+        return known.mask
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {VERSION_SQL} FROM agents_run WHERE id = %s", [run_id])  # noqa: S608  no value in it
         row = cursor.fetchone()

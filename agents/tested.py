@@ -12,11 +12,13 @@ from workspaces.shell.syntax import parse
 
 LAST_COMMANDS = 50
 """How many of the last commands are looked at for a test run."""
+LIMIT_WORDS = 1000
+"""Characters of a simple command up to which it is looked for what runs the tests; an agent wrote it."""
 _TOOLS = ("run_command", "command_output")
 
 _RUNNERS = (
     r"(python[\d.]*(\s+-[XW]\s*\S+|\s+-[a-ln-zA-VY-Z]\w*)*\s+(-m\s+)?|(poetry|uv|pipenv|pdm|hatch|rye|conda|mise|devbox)\s+run\s+(-\S+\s+)*"
-    r"|(npx|bunx|pnpm\s+exec|yarn\s+exec|bundle\s+exec|coverage\s+run\s+(-\S+\s+)*(-m\s+)?)\s*)"
+    r"|(npx|bunx|pnpm\s+exec|yarn\s+exec|bundle\s+exec|coverage\s+run\s+(-\S+\s+)*)\s*)"
 )
 _TEST_COMMAND = re.compile(
     rf"{_RUNNERS}*(\S*/)?(pytest|py\.test|unittest|tox|nox|nosetests|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats"
@@ -24,7 +26,7 @@ _TEST_COMMAND = re.compile(
     r"|(npm|yarn|pnpm|bun|deno|dotnet|mvn|swift|mix|sbt|gradle|gradlew|mvnw|bazel|lein|stack|cabal)\s+(\S+\s+)*?(run\s+)?test\S*"
     r"|(make|gmake|just|rake|task|meson|ninja)\s+(\S+\s+)*?(test|check)\S*|manage\.py\s+test|runtests?\S*)(?!\S)"
 )
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_QUOTED = re.compile(r"'[^']*(?:'|\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)", re.DOTALL)  # one look, also where it never ends
 _HIDES_EXIT = re.compile(r"\|\||[|;&]\s*\S|\n\s*\S")
 _AND = re.compile(r"&&|\d?>&\d?|&>")
 
@@ -74,8 +76,8 @@ def is_test(command: str, verify: Collection[str] = ()) -> bool:
 
 
 def _runs_tests(command: Command) -> bool:
-    words = " ".join(word.guess for word in command.words)
-    return _TEST_COMMAND.match(words) is not None
+    words = " ".join(word.guess[:LIMIT_WORDS] for word in command.words[:LIMIT_WORDS])
+    return _TEST_COMMAND.match(" ".join(words.split())[:LIMIT_WORDS]) is not None
 
 
 def _has_ended(data: dict[str, Any]) -> bool:

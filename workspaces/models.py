@@ -91,6 +91,11 @@ class Workspace(models.Model):
         return self.folder / "home"
 
     @property
+    def review_home(self) -> Path:
+        """HOME of the reviewer's commands; it begins empty with each review (see homes.py)."""
+        return self.folder / "review-home"
+
+    @property
     def outputs(self) -> Path:
         """Whole outputs that were cut; files named by their reference."""
         return self.folder / "outputs"

@@ -1,4 +1,4 @@
-"""The wall around a command in words, as it was applied and stored with it (Outcome.applied of the sandbox)."""
+"""The wall around a command in words, as it was stored with it (Applied in workspaces/sandbox/place.py)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """What an agent claims is held against the facts, and what they do not bear out stands beside the claim."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +128,27 @@ def test_the_cards_show_what_is_unproven(launch: Callable[..., Run]) -> None:
 )  # fmt: skip
 def test_a_command_that_runs_tests_is_known_by_its_parse(command: str) -> None:
     assert tested.is_test(command, ["./prove"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "coverage run -m " * 500, "python -W x " * 5000, "uv run -x " * 5000, "make " + "x " * 40_000,
+        "npm " + "run " * 20_000, "env " * 20_000,
+    ],
+)  # fmt: skip
+def test_no_command_keeps_who_looks_for_tests_busy(command: str) -> None:
+    began = time.process_time()
+    tested.is_test(command)
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("quoted", ['\\"' * 40_000, '\\"' * 40_000 + "\\", "'" * 40_001])
+def test_no_quote_keeps_who_looks_for_a_hidden_exit_busy(quoted: str) -> None:
+    ran = tested.TestRun(f'pytest "{quoted}', 0, 1, "implementer", "")
+    began = time.process_time()
+    assert not ran.hides_exit
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(

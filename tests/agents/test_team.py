@@ -77,6 +77,38 @@ def test_asked_for_changes_start_another_round_and_the_script_goes_on(launch: Ca
     assert run.step == 6
 
 
+PLANT = """mkdir -p ~/.local/bin
+printf '#!/bin/sh\\necho 5 passed\\n' > ~/.local/bin/judge; chmod +x ~/.local/bin/judge
+printf '[alias]\\nverdict = !echo 5 passed\\n' > ~/.gitconfig
+judge; git verdict"""
+
+
+def test_nothing_that_an_implementer_left_in_home_decides_what_a_reviewer_sees(launch: Callable[..., Run]) -> None:
+    def ran(command: str) -> dict[str, Any]:
+        return {"name": "run_command", "input": {"command": command}}
+
+    look = "judge; git verdict; ls -A ~; touch ~/mine"
+    script = {
+        "implementer": [say(READ), say(EDIT), say(ran(PLANT)), say(FINISH), say(ran("judge; ls -A ~")), say(FINISH)],
+        "reviewer": [say(ran(look)), review("request_changes"), say(ran(look)), review("approve")],
+    }
+    launch(script)
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.AWAITING_HUMAN
+    planted, first, mine, second = (each["content"] for each in results(run) if each["tool"] == "run_command")
+    assert planted.count("5 passed") == 2
+    for seen in (first, second):
+        assert "judge: command not found" in seen
+        assert "5 passed" not in seen
+        assert ".local" not in seen
+        assert "mine" not in seen
+    assert "5 passed" in mine
+    assert ".gitconfig" in mine
+    tidying.forget_tree(run.place)
+    assert not run.place.review_home.exists()
+
+
 def test_after_the_last_round_a_human_decides(launch: Callable[..., Run]) -> None:
     script = {"implementer": [say(READ), say(EDIT), say(FINISH)], "reviewer": [review("request_changes")]}
     launch(script, max_rounds=1)

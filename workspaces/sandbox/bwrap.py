@@ -13,7 +13,7 @@ from workspaces.sandbox import environment, layers, seccomp
 from workspaces.sandbox.cgroup import Group, Groups
 from workspaces.sandbox.identity import barrier, is_root, own_folder
 from workspaces.sandbox.launch import Launch
-from workspaces.sandbox.place import Limits, Place
+from workspaces.sandbox.place import Applied, Limits, Place, Tree
 from workspaces.sandbox.processes import MARK
 
 OBJECTS = "/sakura/objects"
@@ -97,7 +97,7 @@ def confined(
         status=reading,
         group=mark.group,
         disks=(place.tree,),
-        applied=_applied(wall, place, limits, door, mark.group) | {"notes": notes},
+        applied=_applied(wall, place, limits, door, mark.group, notes),
     )
 
 
@@ -129,20 +129,23 @@ def _programs(place: Place) -> list[str]:
     return made + [name for name in environment.PROGRAMS if name not in made and (place.tree / name).is_dir()]
 
 
-def _applied(wall: Wall, place: Place, limits: Limits, door: Door | None, group: Group | None) -> dict[str, object]:
+def _applied(
+    wall: Wall, place: Place, limits: Limits, door: Door | None, group: Group | None, notes: list[str]
+) -> Applied:
     controllers = list(group.controllers) if group else []
-    return {
-        "level": "full",
-        "bwrap": wall.bwrap,
-        "uid": os.geteuid() if place.uid is None else place.uid,
-        "network": list(door.hosts) if door else [],
-        "limits": asdict(limits),
-        "mode": str(place.mode),
-        "overlay": wall.overlay,
-        "memory": "cgroup" if "memory" in controllers else "watchdog",
-        "cgroup": controllers,
-        "secrets": [name for name, _ in place.secrets],
-    }
+    return Applied(
+        level="full",
+        bwrap=wall.bwrap,
+        uid=os.geteuid() if place.uid is None else place.uid,
+        network=list(door.hosts) if door else [],
+        limits=asdict(limits),
+        mode=place.mode.value,
+        overlay=wall.overlay,
+        memory="cgroup" if "memory" in controllers else "watchdog",
+        cgroup=controllers,
+        secrets=[name for name, _ in place.secrets],
+        notes=notes,
+    )
 
 
 class _Descriptors:
@@ -291,17 +294,13 @@ def unconfined(command: str, place: Place, limits: Limits, marker: str) -> Launc
         uid=uid,
         marker=marker,
         disks=(place.tree,),
-        applied={
-            "level": "off",
-            "bwrap": "",
-            "uid": os.geteuid() if uid is None else uid,
-            "network": ["everything"],
-            "limits": {"timeout_s": limits.timeout_s, "output_bytes": limits.output_bytes},
-            "mode": "write",
-            "overlay": False,
-            "memory": "",
-            "cgroup": [],
-            "secrets": [name for name, _ in place.secrets],
-            "notes": ["there is no sandbox: SAKURA_SANDBOX=off"],
-        },
+        applied=Applied(
+            level="off",
+            uid=os.geteuid() if uid is None else uid,
+            network=["everything"],
+            limits={"timeout_s": limits.timeout_s, "output_bytes": limits.output_bytes},
+            mode=Tree.WRITE.value,
+            secrets=[name for name, _ in place.secrets],
+            notes=["there is no sandbox: SAKURA_SANDBOX=off"],
+        ),
     )

@@ -12,6 +12,30 @@ SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 PROGRAMS = {".venv": "bin", "venv": "bin", "node_modules": ".bin", "vendor": "bin"}
 """Where a folder of a project keeps programs."""
 PRIVATE_PATH = (".local/bin", ".cargo/bin", "go/bin")
+FIXED = {
+    "USER": "agent",
+    "LOGNAME": "agent",
+    "SHELL": "/bin/bash",
+    "TMPDIR": TMP,
+    "TERM": "dumb",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "CI": "1",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Sakura agent",
+    "GIT_AUTHOR_EMAIL": "agent@sandbox",
+    "GIT_COMMITTER_NAME": "Sakura agent",
+    "GIT_COMMITTER_EMAIL": "agent@sandbox",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PYTHONUNBUFFERED": "1",  # a program's two streams in their order, and a server's first words at once
+}
+"""What is the same for every command."""
 
 
 def toolchain_paths() -> list[str]:
@@ -33,38 +57,18 @@ def clean(
     same name, in the tree or in HOME.
     """
     given = dict(secrets)
-    programs = [f"{tree}/{folder}/{inner}" for folder in folders if (inner := PROGRAMS.get(folder))]
-    private = [f"{home}/{name}" for name in PRIVATE_PATH]
-    usual = [*programs, *toolchain_paths(), *private, *SYSTEM_PATH]
-    guarded = [*toolchain_paths(), *SYSTEM_PATH, *programs, *private]
-    found = {
-        "PATH": ":".join(guarded if given else usual),
-        "HOME": home,
-        "USER": "agent",
-        "LOGNAME": "agent",
-        "SHELL": "/bin/bash",
-        "TMPDIR": TMP,
-        "TERM": "dumb",
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-        "CI": "1",
-        "NO_COLOR": "1",
-        "PAGER": "cat",
-        "GIT_PAGER": "cat",
-        "GIT_EDITOR": "true",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_AUTHOR_NAME": "Sakura agent",
-        "GIT_AUTHOR_EMAIL": "agent@sandbox",
-        "GIT_COMMITTER_NAME": "Sakura agent",
-        "GIT_COMMITTER_EMAIL": "agent@sandbox",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PYTHONUNBUFFERED": "1",  # a program's two streams in their order, and a server's first words at once
-    }
+    found = {"PATH": _path(folders, home, tree, is_guarded=bool(given)), "HOME": home, **FIXED}
     if ".venv" in folders:
         found["VIRTUAL_ENV"] = f"{tree}/.venv"
     return found | (_proxy() if proxied else {}) | given
+
+
+def _path(folders: list[str], home: str, tree: str, *, is_guarded: bool) -> str:
+    """Return where programs are looked for: where it is guarded, in an agent's own folders last."""
+    programs = [f"{tree}/{folder}/{inner}" for folder in folders if (inner := PROGRAMS.get(folder))]
+    private = [f"{home}/{name}" for name in PRIVATE_PATH]
+    usual = [*programs, *toolchain_paths(), *private, *SYSTEM_PATH]
+    return ":".join([*toolchain_paths(), *SYSTEM_PATH, *programs, *private] if is_guarded else usual)
 
 
 def _proxy() -> dict[str, str]:

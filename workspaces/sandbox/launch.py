@@ -1,11 +1,11 @@
 """What is needed to start one command, whether in the sandbox or (by the operator's wish) without it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from workspaces.sandbox.cgroup import Group
+from workspaces.sandbox.place import Applied
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Launch:
     env: dict[str, str]
     cwd: Path
     uid: int | None
+    applied: Applied
     fds: tuple[int, ...] = ()
     status: int | None = None
     """The reading end of bubblewrap's status pipe (its writing end is in `fds`); None without a sandbox."""
@@ -27,4 +28,3 @@ class Launch:
     """The kernel's group that it starts in, where the operator delegated a folder for such."""
     disks: tuple[Path, ...] = ()
     """Folders whose free space is watched."""
-    applied: dict[str, Any] = field(default_factory=dict)

@@ -118,13 +118,41 @@ class Connection:
     count: int = 1
 
 
+@dataclass
+class Applied:
+    """What the wall around a command was. It is stored with the command, so it holds what JSON can."""
+
+    level: str
+    """What the probe found: full, off or none."""
+    bwrap: str = ""
+    uid: int | None = None
+    network: list[str] = field(default_factory=list)
+    """host:port that it could reach."""
+    limits: dict[str, Any] = field(default_factory=dict)
+    """Those of Limits that held, by their names."""
+    mode: str = ""
+    """A Tree."""
+    overlay: bool = False
+    """Whether overlays are given here; without, a throw-away tree is a copy."""
+    memory: str = ""
+    """What finds that all its processes together take too much: cgroup or watchdog."""
+    cgroup: list[str] = field(default_factory=list)
+    """The controllers in force."""
+    secrets: list[str] = field(default_factory=list)
+    """Names of the secrets that it got."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences on what was not as asked for."""
+    masked: int = 0
+    """How often a secret was masked in what it printed."""
+    connections: list[dict[str, Any]] = field(default_factory=list)
+    """Sums by target (telling.Sum)."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended. `exit_code` is the shell's (128 + signal where one ended it), None if it never exited.
 
-    The whole output is in the spool file named at the start, up to the limit; `applied` is what the wall was:
-    {"level", "bwrap", "uid", "network", "limits", "mode", "overlay", "memory", "cgroup", "secrets", "masked", "notes",
-    "connections"}; "memory" is "cgroup" or "watchdog", "cgroup" the controllers in force.
+    The whole output is in the spool file named at the start, up to the limit; `applied` is an Applied as a dict.
     """
 
     ending: Ending

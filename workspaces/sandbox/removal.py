@@ -2,9 +2,14 @@
 
 import os
 import shutil
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from workspaces.sandbox.identity import is_root
+
+DEEP_S = 600
+"""How long the removal of folders may take that lie too deep for Python."""
 
 
 def remove(folder: Path) -> None:
@@ -13,8 +18,13 @@ def remove(folder: Path) -> None:
     What still can't be removed stays. Nothing is said where the folder is not there.
     """
     if not is_root():
-        _open_up(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # such as a path that is too long
+            _open_up(folder)
+    with suppress(RecursionError):  # folders lie deeper in folders than Python follows, or has descriptors for
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir() and not folder.is_symlink():
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, timeout=DEEP_S, check=False)
 
 
 def _open_up(folder: Path) -> None:

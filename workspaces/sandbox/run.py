@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from workspaces.sandbox import bwrap, cgroup, disk, leftovers, proxy
 from workspaces.sandbox.identity import barrier, is_root
 from workspaces.sandbox.launch import Launch
 from workspaces.sandbox.leftovers import Note
-from workspaces.sandbox.place import Connection, Ending, Limits, Outcome, Place
+from workspaces.sandbox.place import Applied, Connection, Ending, Limits, Outcome, Place
 from workspaces.sandbox.probe import Report, probe
 from workspaces.sandbox.supervise import Ears, Ended, supervise
 
@@ -85,8 +86,8 @@ def _confined(
         group = held.enter_context(cgroup.group(groups, note.token, limits)) if groups else None
         launch = bwrap.confined(report.wall, command, place, limits, held, door, bwrap.Mark(note.token, group))
         ended = supervise(launch, limits, spool, ears, Mask(place.known_secrets))
-        launch.applied["notes"] += [why] if why else []
-        launch.applied["connections"] = _connections(way)
+        launch.applied.notes += [why] if why else []
+        launch.applied.connections = _connections(way)
         return _outcome(ended, launch) if ended.ran else _unavailable(_start_fault(place, spool))
 
 
@@ -118,13 +119,13 @@ def _connections(way: proxy.Proxy | None) -> list[dict[str, Any]]:
 
 
 def _outcome(ended: Ended, launch: Launch) -> Outcome:
-    launch.applied["masked"] = ended.masked
+    launch.applied.masked = ended.masked
     return Outcome(
         ending=ended.ending,
         exit_code=ended.exit_code,
         duration_ms=ended.duration_ms,
         total_bytes=ended.total_bytes,
-        applied=launch.applied,
+        applied=asdict(launch.applied),
         signal=_signal(ended.exit_code),
         why=ended.why,
         out_of_memory=ended.out_of_memory,
@@ -140,11 +141,15 @@ def _signal(code: int | None) -> str:
 
 
 def _no_room(report: Report, short: str) -> Outcome:
-    return Outcome(Ending.DISK_LIMIT, None, duration_ms=0, total_bytes=0, applied={"level": report.level}, why=short)
+    return _not_started(Ending.DISK_LIMIT, report.level, short)
 
 
 def _unavailable(why: str) -> Outcome:
-    return Outcome(Ending.UNAVAILABLE, exit_code=None, duration_ms=0, total_bytes=0, applied={"level": "none"}, why=why)
+    return _not_started(Ending.UNAVAILABLE, "none", why)
+
+
+def _not_started(ending: Ending, level: str, why: str) -> Outcome:
+    return Outcome(ending, exit_code=None, duration_ms=0, total_bytes=0, applied=asdict(Applied(level)), why=why)
 
 
 def _start_fault(place: Place, spool: Path) -> str:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,7 +61,7 @@ def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears, mask: Mas
     """
     with ExitStack() as held:
         output = held.enter_context(spool.open("wb", buffering=0))
-        ears.on_applied(dict(launch.applied))
+        ears.on_applied(asdict(launch.applied))
         return _Command(launch, limits, output, ears, held, mask or Mask()).wait()
 
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,23 @@ def test_a_limit_is_named_with_its_number(
     found, said = told(run, command, **bounds)
     assert found is limit, f"{said}\n{run.output}"
     assert number in said
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "fork ", "clone spawn ", "thread", "os.fork(", "os.fork(\n", "fork_exec(", "make: *** ", ": line 1: 1 ", "a.",
+        "a: ", "memory allocation of 1", "No space left on device ", "==1==ERROR: aSanitizer", "env: ‘", "bash: 1: ",
+        "\n",
+    ],
+)  # fmt: skip
+def test_no_output_keeps_who_looks_for_a_limit_busy(printed: str) -> None:
+    text = (printed * 60_000)[:60_000]
+    failed = Outcome(Ending.EXIT, 127, 1000, len(text), applied={"level": "full"})
+    began = time.process_time()
+    met(failed, SHORT, text)
+    hints(f"not found\n{text}", failed, SHORT)
+    assert time.process_time() - began < 5
 
 
 def test_a_shell_that_waits_for_a_process_hears_of_the_limit_although_its_time_ran_out(run: Runner) -> None:
@@ -197,7 +215,8 @@ def test_empty_files_fill_a_disk_too(small: Runner) -> None:
 @needs_root
 def test_the_disk_of_the_output_has_a_floor_too(small: Runner, run: Runner) -> None:
     there = Runner(run.place, small.tree.parent / "spool")
-    outcome = there("yes", replace(SHORT, disk_floor_bytes=32 * MIB))
+    slowly = "while :; do head -c 1000000 /dev/zero; sleep 0.02; done"  # not past the floor between two looks
+    outcome = there(slowly, replace(SHORT, disk_floor_bytes=32 * MIB))
     assert outcome.ending is Ending.DISK_LIMIT
 
 

@@ -1,6 +1,7 @@
 """Parsing: every simple command is found, its words are what bash makes of them, and nothing runs away."""
 
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -404,3 +405,21 @@ def test_threads_parse_side_by_side() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n", "#", ";", "\0", "\ud800", "\ue0010\ue001", "x <\ue0019\ue001", "🌸 x"])
 def test_odd_texts_are_read_too(text: str) -> None:
     assert isinstance(parse(text), Script)
+
+
+@pytest.mark.parametrize("before", ["{", "${", "$((", "[[ a =~ ", "a=(", "a[", "cat <<", "case "])
+def test_no_character_crashes_the_grammar(before: str) -> None:
+    """In a process of its own: what crashed was the whole server."""
+    code = (
+        "import sys\nfrom workspaces.shell import parse\n"
+        "for point in range(0x80, 0x110000, 997):\n"
+        "    if not 0xD800 <= point < 0xE000:\n"
+        "        parse(sys.argv[1] + chr(point) + '1')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, before], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_characters_beyond_ascii_are_letters_of_words() -> None:
+    words = [word.text for word in only("écho ❤️=1 a\U000efb83b $HOME\U0001f338").words]
+    assert words == ["écho", "❤️=1", "a\U000efb83b", "/home/agent\U0001f338"]

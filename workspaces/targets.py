@@ -32,7 +32,9 @@ def normal(text: str) -> str:
     if len(text) > LENGTH or not text.isprintable() or not text.isascii():
         raise BadTarget(f"`{shown}`: write host:port in letters that a name on the net has; others as xn--….")
     if "/" in text or "@" in text:
-        raise BadTarget(f"`{shown}`: leave out https://, path and user; write host:port, as in packages.example.org:443.")
+        raise BadTarget(
+            f"`{shown}`: leave out https://, path and user; write host:port, as in packages.example.org:443."
+        )
     if "*" in text or "?" in text:
         raise BadTarget(f"`{shown}`: there are no wildcards; write each host:port on its own.")
     found = _SHAPE.fullmatch(text.lower())

@@ -207,6 +207,8 @@ def _answering(scene: "Scene", family: int, address: Any) -> socket.socket:
                 if family == socket.AF_UNIX:
                     socket.send_fds(client, [b"take this"], [file.fileno()])
                 else:
+                    client.settimeout(5)
+                    client.recv(4096)  # what is closed with unread bytes is reset, and the answer lost
                     client.sendall(scene.treasure.encode())
 
     threading.Thread(target=answer, daemon=True).start()

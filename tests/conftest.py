@@ -96,6 +96,10 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture
 def repository(db: None, source: Path) -> Repository:
     """The source, added and mirrored."""
+    return mirrored(source)
+
+
+def mirrored(source: Path) -> Repository:
     row = Repository.objects.create(name="calc", source=str(source))
     sources.mirror(row.pk)
     row.refresh_from_db()

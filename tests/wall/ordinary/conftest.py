@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from tests.agents.tools.bench import Bench
 from tests.agents.tools.conftest import prepared
+from tests.conftest import mirrored
 from workspaces.models import Repository
 from workspaces.sandbox import own, probe
 from workspaces.sandbox.environment import SYSTEM_PATH
@@ -51,6 +52,12 @@ class Desk:
         file = self.bench.write(path, content)
         for each in [file, *file.relative_to(self.bench.tree).parents[:-1]]:
             own(self.bench.tree / each, uid)
+
+
+@pytest.fixture
+def repository(db: None, source: Path) -> Repository:
+    """The small project of all tests, and not the attackers' shelf."""
+    return mirrored(source)
 
 
 @pytest.fixture

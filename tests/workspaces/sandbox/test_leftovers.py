@@ -134,7 +134,7 @@ def test_what_was_started_but_not_told_yet_is_ended_too(run: Runner, folder: Pat
         (folder / "go").touch()
         first = int((folder / "at").read_text())
         assert wait_for(lambda: [pid for pid in marked(note.token) if pid != first]), "nothing was left"
-        assert sweep() == 1
+        sweep()  # it may have come to its end by itself meanwhile, once its tie to the server was armed
         assert wait_for(lambda: marked(note.token) == [])
         assert not note.path.exists()
 

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 TOKEN = re.compile(r"[0-9a-f]{32}")
 END_S = 5.0
+AGAIN_S = 0.2
+"""A process shows no environment in the moment it becomes another program: what was not found is looked for again."""
 NOTES = 10_000
 """So many notes are looked at in one sweep; more than all commands that ever run at once."""
 OLD_S = 24 * 3600.0
@@ -128,6 +130,9 @@ def sweep() -> int:
     left = [note for note in notes if _is_left(note)]
     ended = {note.token for note in left if note.process and end_leftover(*note.process)}
     ended |= processes.kill_marked({note.token for note in left})
+    if untold := {note.token for note in left if note.process is None} - ended:
+        time.sleep(AGAIN_S)
+        ended |= processes.kill_marked(untold)
     for note in [*left, *(note for note in notes if _is_over(note))]:
         _forget(note)
     _remove_scratch()

@@ -266,17 +266,19 @@ def test_what_a_tool_kept_before_it_put_a_file_back_is_told_as_a_snapshot_of_its
 ) -> None:
     wait = {"name": "run_command", "input": {"command": "until [ -e done ]; do true; done"}}
     back = {"name": "revert_file", "input": {"file_path": "calc.py"}}
-    write = behind("echo x > calc.py; touch done; tail -f done")
+    write = behind("until [ -e go ]; do sleep 0.02; done; echo x > calc.py; touch done; tail -f done")
+    go = {"name": "write_file", "input": {"file_path": "go", "content": ""}}  # after the snapshot of the start
     launch(
         script={
-            "implementer": [say(write), say(wait), say(back), say(FINISH)],
+            "implementer": [say(write), say(go), say(wait), say(back), say(FINISH)],
             "reviewer": [review("approve")],
         }
     )
     run = done(work_once())
     told = [event.data for event in run.events.filter(kind=Kind.SNAPSHOT).order_by("seq")]
     assert [each["number"] for each in told] == list(range(len(told)))
-    assert (told[1]["call_id"], [file["path"] for file in told[1]["files"]]) == ("", ["calc.py"])
+    assert [file["path"] for file in told[1]["files"]] == ["go"]
+    assert (told[2]["call_id"], [file["path"] for file in told[2]["files"]]) == ("", ["calc.py"])
     assert run.snapshot == told[-1]["number"]
 
 

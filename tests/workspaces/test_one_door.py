@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "workspaces/ripgrep.py": ("_rules", "a file of ignore rules for one search, in the temporary folder"),
     "workspaces/setup.py": ("_alone _in_the_tree _keep _private _set_up", "environments, in the data folder"),
     "agents/events.py": ("_write_body", "bodies of events, in the data folder"),
-    "agents/outputs.py": ("hide", "whole outputs that were cut, without the secrets in them"),
+    "agents/outputs.py": ("mask_stored", "whole outputs that were cut, without the secrets in them"),
     "agents/tools/run_command.py": ("_in_foreground", "the spool of what a command prints"),
     "agents/demo/__init__.py": ("_make_source", "the source of the demo"),
     "agents/management/commands/serve.py": ("_keep_private", "the database file"),

@@ -19,7 +19,7 @@ from agents.skills import AgentSkills, listed, loaded_in_round
 from agents.streams import OpenStream
 from agents.tools import runner
 from agents.tools.base import Result, Rules, Tool, ToolContext, limits
-from workspaces import homes, sandbox
+from workspaces import fresh, sandbox, store
 from workspaces.background import Jobs
 from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
@@ -159,9 +159,11 @@ def _place(session: Session, environment: Path | None) -> Place:
     """Return where commands of the present agent run; which secrets one gets is added for each."""
     task, workspace = session.task, session.place
     reviews = session.agent is Agent.REVIEWER
+    # A reviewer's commands meet neither ignored files nor the .git that the implementer left.
+    laid_out = fresh.lay_out(workspace, store.latest(workspace).tree, "review") if reviews else workspace
     return Place(
-        tree=workspace.tree,
-        home=homes.for_review(workspace) if reviews else workspace.home,
+        tree=laid_out.tree,
+        home=laid_out.home,
         mode=Tree.OVERLAY if reviews else Tree.WRITE,
         uid=sandbox.worker_uid(workspace.pk),
         objects=workspace.repository.mirror / "objects",

@@ -312,7 +312,7 @@ def _batches(bench: Bench, talk: Conversation) -> Iterator[list[_Ready]]:
 def _prepare(bench: Bench, call: Call) -> _Ready:
     prepared = None
     try:
-        prepared = runner.prepare(call, bench.tools, bench.place.tree)
+        prepared = runner.prepare(call, bench.tools, bench.session.place.tree)
         runner.decide(prepared, bench.rules)
     except ToolError as error:
         return _Ready(call, prepared, runner.failure(error))

@@ -91,9 +91,9 @@ class Workspace(models.Model):
         return self.folder / "home"
 
     @property
-    def review_home(self) -> Path:
-        """HOME of the reviewer's commands; it begins empty with each review (see homes.py)."""
-        return self.folder / "review-home"
+    def fresh(self) -> Path:
+        """Where trees lie that were laid out for a while (see fresh.py): the reviewer's, and proof's."""
+        return self.folder / "fresh"
 
     @property
     def outputs(self) -> Path:

@@ -17,4 +17,4 @@ def forget_tree(workspace: Workspace) -> None:
     workspace.epoch = 0
     remove_old_trees(workspace)
     remove(workspace.home)
-    remove(workspace.review_home)
+    remove(workspace.fresh)

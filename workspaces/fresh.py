@@ -1,0 +1,56 @@
+"""Fresh trees: files of a run store laid out anew, for commands that must meet nothing that an agent left elsewhere."""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspaces import agent_git, store, trees
+from workspaces.models import Workspace
+from workspaces.sandbox.identity import own, worker_uid
+from workspaces.sandbox.removal import remove
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A tree without ignored files, with a `.git` of its own at the base, and an empty HOME."""
+
+    folder: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def remove(self) -> None:
+        remove(self.folder)
+
+
+def lay_out(workspace: Workspace, tree: str, name: str) -> Fresh:
+    """Lay out a tree of the run store below the run's folder, in place of an earlier one of this `name`.
+
+    Raises TreeError for one that is too large, OSError where an earlier one can't be removed.
+    """
+    fresh = Fresh(workspace.fresh / name)
+    remove(fresh.folder)
+    for folder in (fresh.folder, fresh.tree, fresh.home):
+        folder.mkdir(parents=True)
+        folder.chmod(0o711 if folder == fresh.folder else 0o755)
+    workspace.fresh.chmod(0o711)
+    git, uid = store.ensure(workspace.repository), worker_uid(workspace.pk)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
+        trees.lay_out(git, tree, fresh.tree, Path(scratch) / "index")
+        agent_git.make(fresh.tree, workspace.base_commit)
+        trees.hand_over([fresh.tree], uid, time.time_ns())
+        base = store.tree_of(git, workspace.base_commit)
+        agent_git.make_index(git, fresh.tree, base, Path(scratch) / "agent", uid)
+    own(fresh.home, uid)
+    return fresh
+
+
+def clear(workspace: Workspace) -> None:
+    """Remove what fresh trees there are; for who holds the run, once nothing runs in them."""
+    remove(workspace.fresh)

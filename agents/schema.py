@@ -116,6 +116,22 @@ class ToolResultData(Data):
     output_ref: str = Field("", description="Names the whole output, if it was cut.")
 
 
+class GuardedPath(Data):
+    path: str
+    rule: str = Field(description="The rule that protects it.")
+    status: str = Field(description="What the command had done to it: added, modified, deleted, renamed or type.")
+
+
+class GuardData(Data):
+    """A command had changed protected paths; they were put back from the last snapshot."""
+
+    call_id: str = ""
+    paths: list[GuardedPath] = Field(description="At most 100 of them.")
+    count: int = Field(description="How many there were in all.")
+    changed: int = Field(description="The snapshot with what the command had made of them.")
+    snapshot: int = Field(description="The snapshot after they were put back.")
+
+
 class SnapshotFile(Data):
     path: str
     status: str
@@ -164,10 +180,15 @@ class RevertData(Data):
 
 
 class ProofData(Data):
-    """The verify commands of the task, run on the result."""
+    """The verify commands of the task, run by Sakura on a snapshot; told when it begins and when it ends."""
 
-    state: str = ""
-    commands: list[Any] = []
+    state: str = Field("", description="running, green, red or unproven.")
+    snapshot: int = 0
+    tree: str = ""
+    reasons: list[str] = Field([], description="Sentences on why it is red, or unproven.")
+    commands: list[Any] = Field([], description="Each with command, exit_code, ending, duration_ms, output_tail.")
+    tests: dict[str, Any] = {}
+    integrity: dict[str, int] = Field({}, description="How many findings of each kind there are.")
 
 
 class ControlData(Data):
@@ -234,6 +255,11 @@ class NetworkEvent(_Event):
     data: NetworkData
 
 
+class GuardEvent(_Event):
+    kind: Literal["guard"]
+    data: GuardData
+
+
 class SnapshotEvent(_Event):
     kind: Literal["snapshot"]
     data: SnapshotData
@@ -282,6 +308,7 @@ EventOut = Annotated[
     | ToolResultEvent
     | OutputEvent
     | NetworkEvent
+    | GuardEvent
     | SnapshotEvent
     | ReviewEvent
     | CommentEvent

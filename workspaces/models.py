@@ -30,6 +30,9 @@ class Repository(models.Model):
     setup = models.JSONField(default=list, blank=True, help_text="Commands that install what the project needs.")
     setup_hosts = models.JSONField(default=list, blank=True, help_text="host:port that set-up may reach.")
     verify = models.JSONField(default=list, blank=True, help_text="Commands that must pass before a task is done.")
+    may_change_tests = models.BooleanField(
+        default=False, help_text="What the form of a new task starts with: as in the last task."
+    )
     notices = models.JSONField(default=list, blank=True, help_text="Sentences to show, such as on submodules.")
     suggestions = models.JSONField(
         default=dict, blank=True, help_text='{"setup": [{"command", "because"}], "verify": […], "hosts": […]}'

@@ -1,6 +1,7 @@
 """What is kept of tasks, runs and people; the rules of who may move what live on these models."""
 
 from agents.models.access import ApiToken, IdempotencyKey, LoginLink, Role, has_role, roles_of
+from agents.models.proof import BaseProof, Proof, ProofState
 from agents.models.review import Comment, Review, Verdict
 from agents.models.run import Agent, CallState, Control, Event, Kind, Run, Status, ToolCall
 from agents.models.secret import Secret
@@ -10,6 +11,7 @@ from agents.models.task import Budgets, Policy, Task
 __all__ = [
     "Agent",
     "ApiToken",
+    "BaseProof",
     "Budgets",
     "CallState",
     "Comment",
@@ -20,6 +22,8 @@ __all__ = [
     "Kind",
     "LoginLink",
     "Policy",
+    "Proof",
+    "ProofState",
     "Review",
     "Role",
     "Run",

@@ -122,6 +122,12 @@ class Run(models.Model):
     sandbox = models.JSONField(
         default=dict, help_text="What was applied to the last command: level, bwrap, uid, network, limits."
     )
+    policy = models.JSONField(
+        default=dict, help_text="The policy that applies, with whose each part is (agents/policies.py: Applied)."
+    )
+    proof_state = models.CharField(max_length=10, blank=True, help_text="Of the latest proof; empty: none was begun.")
+    proof_snapshot = models.PositiveIntegerField(default=0, help_text="The snapshot that the latest proof is of.")
+    integrity = models.JSONField(default=dict, help_text="How many findings of each kind the latest proof has.")
     masked = models.PositiveIntegerField(default=0, help_text="How often a secret was masked in what the run showed.")
     branch = models.CharField(max_length=250, blank=True)
     commit = models.CharField(max_length=40, blank=True)
@@ -212,6 +218,7 @@ class Kind(models.TextChoices):
     TOOL_RESULT = "tool_result"
     OUTPUT = "output"
     NETWORK = "network"
+    GUARD = "guard"
     SNAPSHOT = "snapshot"
     REVIEW = "review"
     COMMENT = "comment"

@@ -10,7 +10,7 @@ from django.utils.text import slugify
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from agents import blocklist, secret_rules
+from agents import blocklist, rules, secret_rules
 from workspaces import globs, targets
 from workspaces.models import Repository
 
@@ -85,6 +85,7 @@ def _target(text: str, info: ValidationInfo) -> str:
 
 Target = Annotated[str, AfterValidator(_target)]
 Rule = Annotated[str, _rule_for(blocklist.read_rule)]
+OrderedRule = Annotated[str, _rule_for(rules.read)]
 SecretRule = Annotated[str, _rule_for(secret_rules.check)]
 Glob = Annotated[str, AfterValidator(_glob)]
 
@@ -106,9 +107,12 @@ class Policy(BaseModel):
     verify: list[str] = Field(default_factory=list, max_length=20)
     protected: list[Glob] = Field(default_factory=list, max_length=200)
     unprotected: list[Glob] = Field(default_factory=list, max_length=200)
-    may_change_tests: bool = Field(
-        False,
-        description="Whether the tests may be changed: a word to who reviews the task; nothing enforces it.",
+    may_change_tests: bool = Field(False, description="Whether tests that exist at the base may be changed.")
+    rules: list[OrderedRule] = Field(
+        default_factory=list,
+        max_length=200,
+        description="`allow` or `deny` and what it is about: effect:, tool:, path:, host:, command:. The first that "
+        "fits decides, before those of the repository and the defaults.",
     )
     network: list[Target] = Field(
         default_factory=list, max_length=50, description="host:port that commands may reach; empty: no network."

@@ -334,6 +334,11 @@ ALL: tuple[Danger, ...] = (
     Danger(
         "base64 -d | sh", "nobody has read what it would run. Write the commands themselves.", downloads.decoded_are_run
     ),
+    Danger(
+        "commands nested too deep",
+        "nobody can see what it runs at last. Leave out the shells and wrappers, or write a script file and run that.",
+        lambda script: script.is_too_deep,
+    ),
     Danger(":(){ :|:& };:", "it starts processes without end.", _bombs),
 )
 """The default rules, in the order in which they are tried."""

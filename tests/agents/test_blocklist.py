@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from agents import blocklist
 from agents.blocklist import BadRule
+from agents.tools.run_command import COMMAND_BYTES
 from tests.agents.command_lines import ORDINARY, REFUSED
 from tests.agents.daily_commands import DAILY
 from tests.agents.dangerous_commands import DISGUISED
@@ -38,6 +39,19 @@ def test_an_ordinary_command_is_never_refused(command: str) -> None:
 
 def test_nothing_of_daily_work_is_refused() -> None:
     assert [command for command in DAILY if blocklist.hit(command, ())] == []
+
+
+@pytest.mark.parametrize("wrap", ["timeout 5 env A=1 nice -n 5 {}", "bash -c {}", "env {}"])
+def test_what_is_wrapped_too_deep_to_be_read_is_refused_as_that(wrap: str) -> None:
+    code = "sudo ls"
+    for count in range(18):
+        if len(code) > COMMAND_BYTES:
+            break
+        found = blocklist.hit(code, ())
+        assert found is not None, count
+        assert found.rule in ("sudo", "commands nested too deep")
+        code = wrap.format(shlex.quote(code) if "bash" in wrap else code)
+    assert found.rule == "commands nested too deep"
 
 
 def test_the_tables_are_as_long_as_promised() -> None:

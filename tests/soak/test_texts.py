@@ -18,7 +18,7 @@ from tests.soak.strategies import texts
 from workspaces import highlight, names, terminal
 
 SPANS = {"span": {"class", "title"}, "mark": {"class"}}
-TAGS = "blockquote br code del div em hr li p pre strong table tbody td th thead tr ul"
+TAGS = "blockquote br code del div em hr li p pre s strong table tbody td th thead tr ul"
 PROSE = {tag: {"class"} for tag in TAGS.split()} | {
     "a": {"href", "title", "rel", "class", "data-host"},
     "ol": {"start"},

@@ -49,9 +49,11 @@ class Command:
 class Script:
     """Every simple command of a source, wherever it stands.
 
-    `is_whole`: nothing was broken, too deep or too long to be read. `has_functions`: it defines some.
+    `is_whole`: nothing was broken, too deep or too long to be read. `has_functions`: it defines some. `is_too_deep`:
+    programs that run others, or code in code, are nested past what is read, so what they run at last is unknown.
     """
 
     commands: tuple[Command, ...]
     is_whole: bool
     has_functions: bool
+    is_too_deep: bool = False

@@ -56,7 +56,7 @@ def _parse(command: str) -> Script:
     reader = _Reader()
     reader.read(command, Scope(), Flow())
     commands = tuple(found or Command(()) for found in reader.commands)  # the indexes in `fed_by` must hold
-    return Script(commands, reader.work.is_whole, reader.has_functions)
+    return Script(commands, reader.work.is_whole, reader.has_functions, reader.is_too_deep)
 
 
 @dataclass
@@ -74,6 +74,7 @@ class _Reader:
         self.commands: list[Command | None] = []
         self.work = Work()
         self.has_functions = False
+        self.is_too_deep = False
         self._code_depth = 0
         self._trailing: dict[int, Sequence[Node]] = {}
         self._place = _Place(b"", ())
@@ -81,7 +82,10 @@ class _Reader:
     def read(self, text: str, scope: Scope, flow: Flow) -> None:
         """Read a text of shell code."""
         data = text.encode(errors="replace")
-        if len(data) > BYTES_LIMIT or self._code_depth >= CODE_DEPTH_LIMIT:
+        if self._code_depth >= CODE_DEPTH_LIMIT:
+            self._is_too_deep()
+            return
+        if len(data) > BYTES_LIMIT:
             self.work.is_whole = False
             return
         source, documents = take_out(_LETTERS.sub(UNKNOWN, data.decode()))
@@ -92,6 +96,10 @@ class _Reader:
             self._visit(root, scope, flow)
         self._code_depth -= 1
         self._place = before
+
+    def _is_too_deep(self) -> None:
+        self.work.is_whole = False
+        self.is_too_deep = True
 
     # --- statements ------------------------------------------------------------------------------
 
@@ -285,11 +293,10 @@ class _Reader:
 
     def _look_through(self, index: int, command: Command, flow: Flow, scope: Scope) -> None:
         name = command.name
-        inners: list[Inner] = []
-        if len(flow.via) < WRAPPER_DEPTH_LIMIT:
-            inners = inner_of(command.words, name, command.input, command.fed_by)
-        else:
-            self.work.is_whole = False
+        inners = inner_of(command.words, name, command.input, command.fed_by)
+        if inners and len(flow.via) >= WRAPPER_DEPTH_LIMIT:
+            self._is_too_deep()
+            inners = []
         inner_flow = replace(flow, via=(*flow.via, name), redirects=command.redirects)
         if inners:
             self.commands[index] = replace(command, is_wrapper=True)

@@ -1,11 +1,12 @@
 """What one agent works with: its model, tools, rules, place and read state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import journal, masking, masks, policy, prompting
+from agents import budgets, journal, masking, masks, policies, policy, prompting
+from agents.guard import Guard
 from agents.journal import CallJournal
 from agents.models import Agent, Kind, Secret, Status
 from agents.narrowing import USE_SKILL
@@ -18,15 +19,11 @@ from agents.session import Session, Stopped
 from agents.skills import AgentSkills, listed, loaded_in_round
 from agents.streams import OpenStream
 from agents.tools import runner
-from agents.tools.base import Result, Rules, Tool, ToolContext, limits
+from agents.tools.base import ProofWord, Result, Rules, Tool, ToolContext, limits
 from workspaces import fresh, sandbox, store
 from workspaces.background import Jobs
 from workspaces.reads import Reads
 from workspaces.sandbox.place import Place, Tree
-
-WARN_AT = 0.8
-"""Of a budget, from where on the agent is warned."""
-BUDGET_WORDS = {"usd": "US dollars", "files": "changed files", "lines": "changed lines"}
 
 
 @dataclass
@@ -44,9 +41,11 @@ class Bench:
     skills: AgentSkills = field(default_factory=AgentSkills)
     secrets: TaskSecrets = field(default_factory=TaskSecrets)
     jobs: Jobs = field(default_factory=Jobs)
-    warned: set[str] = field(default_factory=set)
+    proof: ProofWord = field(default_factory=ProofWord)
 
     def __post_init__(self) -> None:
+        self.meter = budgets.Meter(self.session)
+        self.guard = Guard(self.session, self.rules)
         self._searched = self.session.run.snapshot  # for secrets, up to this one
         self._show_tools()
 
@@ -83,8 +82,9 @@ class Bench:
                 jobs=self.jobs,
                 skills=self.skills,
                 secrets=self.secrets,
-                limits=limits(),
+                limits=self.meter.capped(limits()),
                 sees_images=self.model.sees_images,
+                proof=self.proof,
             )
 
     def take_in(self, call: Call, result: Result) -> list[str]:
@@ -103,24 +103,6 @@ class Bench:
         word = masking.in_files(self.session, since)
         return [word] if word else []
 
-    def budget_spent(self) -> str:
-        """Return the sentence that ends the run when a budget is used up, else ""."""
-        for name, amount, limit in self._budgets():
-            if amount >= limit:
-                return f"The budget of {limit:,} {name} is used up."
-        return ""
-
-    def budget_warnings(self) -> list[str]:
-        """Return what the agent is to be told of budgets that are nearly used up; each once."""
-        near = [each for each in self._budgets() if each[1] >= WARN_AT * each[2] and each[0] not in self.warned]
-        self.warned.update(name for name, _, _ in near)
-        return [f"{amount:,.0f} of {limit:,} {name} are used; come to an end." for name, amount, limit in near]
-
-    def _budgets(self) -> list[tuple[str, float, float]]:
-        budgets = self.session.task.limits().model_dump()
-        used = self.session.run.used().items()
-        return [(BUDGET_WORDS.get(name, name), amount, budgets[name]) for name, amount in used]
-
 
 def lay_out(session: Session, environment: Path | None) -> Bench:
     """Return the bench of the session's present agent."""
@@ -131,7 +113,8 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
             Status.FAILED, f"The model {task.model!r} is not configured any more; launch the task anew with another."
         )
     tools = runner.available(agent, task.toolset)
-    rules = policy.rules_for(task.rules(), agent)
+    applied = policies.of(session.run)
+    rules = policy.rules_for(applied, agent, policies.baseline(workspace))
     names = [tool.name for tool in runner.usable(tools, rules)]
     secrets = _secrets(session)
     skills = AgentSkills(workspace, rules, names, loaded_in_round(session.run, agent))
@@ -147,7 +130,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
         tools=tools,
         rules=skills.narrowed(rules),
         reads=Reads(workspace, agent),
-        place=_place(session, environment),
+        place=_place(session, environment, applied.policy.network),
         system_prompt=masks.of_run(session.run.pk).text(prompt)[0],
         skills=skills,
         secrets=secrets,
@@ -155,7 +138,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
     )
 
 
-def _place(session: Session, environment: Path | None) -> Place:
+def _place(session: Session, environment: Path | None, network: Sequence[str]) -> Place:
     """Return where commands of the present agent run; which secrets one gets is added for each."""
     task, workspace = session.task, session.place
     reviews = session.agent is Agent.REVIEWER
@@ -168,7 +151,7 @@ def _place(session: Session, environment: Path | None) -> Place:
         uid=sandbox.worker_uid(workspace.pk),
         objects=workspace.repository.mirror / "objects",
         environment=environment,
-        network=tuple(task.rules().network),
+        network=tuple(network),
         withheld=tuple(masks.values(Secret.objects.filter(repository=task.repository))),
     )
 

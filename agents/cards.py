@@ -36,6 +36,15 @@ MOST_MS = 10**12
 FILE_TOOLS = frozenset(
     {"read_file", "write_file", "edit_file", "replace_lines", "insert_lines", "edit_notebook", "revert_file"}
 )
+RULE_CHARS = 400
+WHOSE = {
+    "task": "the task",
+    "repository": "the repository’s policy",
+    "defaults": "the usual rules",
+    "installation": "this installation",
+    "skill": "a skill that it loaded",
+}
+"""Whose a rule is, as a decision names it, in words."""
 DENIALS = frozenset({"DENIED", "PROTECTED_PATH", "BLOCKED_COMMAND", "SECRET_DETECTED", "OUTSIDE_WORKSPACE"})
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
@@ -48,6 +57,16 @@ def slug(call_id: str) -> str:
     if _SAFE_ID.fullmatch(call_id):
         return call_id
     return "-" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What was decided of a call; `whose`: the rule's, in words."""
+
+    allowed: bool
+    rule: str
+    whose: str
+    why: str
 
 
 _kept: Kept[SafeString] = Kept(KEPT_CHARS, len)
@@ -182,7 +201,25 @@ class Card:
     @property
     def has_failed(self) -> bool:
         """Whether it went wrong; a command that was to be stopped did not, whatever its exit code."""
-        return self.is_error or (self.tool != "stop_command" and bool(told.count(self.data.get("exit_code"))))
+        if self.is_error or self.has_been_guarded:
+            return True
+        return self.tool != "stop_command" and bool(told.count(self.data.get("exit_code")))
+
+    @property
+    def has_been_guarded(self) -> bool:
+        """Whether it changed protected files, which Sakura then put back (see agents/guard.py)."""
+        return bool(self.told.part("guard"))
+
+    @cached_property
+    def ruling(self) -> Ruling | None:
+        """What the rules said: in the refusal, where there is one, else before the call began; None: not known."""
+        before = self.call.data.get("decision")
+        found = self.data if self.is_denied else before if isinstance(before, dict) else {}
+        if not found or (self.is_denied and not found.get("rule")):
+            return None
+        rule, source = told.text(found.get("rule"), RULE_CHARS), str(found.get("source", ""))
+        why = told.text(found.get("why"), RULE_CHARS)
+        return Ruling(not self.is_denied and bool(found.get("allowed")), rule, WHOSE.get(source, source[:40]), why)
 
     @property
     def is_open(self) -> bool:

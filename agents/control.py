@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from agents import doorbell, events, facts, masks
+from agents import doorbell, events, facts, masks, proofs
 from agents.events import Fact
 from agents.models import Agent, Control, Kind, Run, Status, Task
 from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
@@ -106,6 +106,7 @@ def cancel(run: Run, by: User | None) -> None:
     else:
         # A worker that still believes in its lease finds the epoch gone and stops.
         _move(run, Status.CANCELLED, by, "cancelled", lease_epoch=F("lease_epoch") + 1)
+        proofs.drop(run)
 
 
 def _leave(run: Run, by: User | None, verb: Control.Verb, text: str = "") -> Control:

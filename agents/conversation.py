@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents import events
-from agents.models import Agent, Event, Kind, Run, Status, Verdict
+from agents import events, proof_words
+from agents.models import Agent, Event, Kind, ProofState, Run, Status, Verdict
 from agents.providers.base import Answer, AnswersTurn, Call, ModelTurn, Turn, UserTurn
 from agents.providers.tokens import IMAGE_TOKENS, estimate_tokens
 from workspaces.models import Snapshot
@@ -195,6 +195,8 @@ def _add(conversation: Conversation, event: Event) -> None:
                 conversation.claim = events.whole(event.run_id, data["data"])
         case Kind.REVIEW if conversation.agent is Agent.IMPLEMENTER and data["verdict"] == Verdict.REQUEST_CHANGES:
             conversation.tell(review_text(events.whole(event.run_id, data)))
+        case Kind.PROOF if conversation.agent is Agent.IMPLEMENTER and data["state"] == ProofState.RED:
+            conversation.tell(proof_words.for_implementer(events.whole(event.run_id, data)))
         case Kind.REVERT if conversation.agent is Agent.IMPLEMENTER:
             conversation.tell(revert_text(data))
         case _:

@@ -41,7 +41,7 @@ def _call(row: Row, result: Row | None, seconds: Seconds, now: float | None) -> 
 def _look(row: Row, result: Row) -> str:
     if result.data.get("is_error"):
         return "denied" if result.text("code") in DENIALS else "failed"
-    if result.data.get("exit_code"):
+    if result.data.get("exit_code") or "guarded" in result.data:
         return "failed"
     return LOOK_OF.get(row.text("effect"), "read")
 
@@ -72,6 +72,8 @@ def _subject(row: Row) -> str:
 def _failure(call: Call) -> str:
     if call.result is None:
         return "no result"
+    if "guarded" in call.result.data:
+        return "protected files put back"
     return call.result.text("code") or f"exit {call.result.data.get('exit_code')}"
 
 

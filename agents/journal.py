@@ -8,11 +8,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import claims, network
+from agents import claims, guard, network
 from agents.events import LeaseLost
 from agents.facts import snapshot_data, totals
+from agents.guard import Guard, Guarded
 from agents.lease import boot_id
-from agents.models import CallState, Event, Kind, ToolCall
+from agents.models import Agent, CallState, Event, Kind, ToolCall
 from agents.providers.base import Call
 from agents.session import Session
 from agents.tools.base import Effect, Result
@@ -21,6 +22,8 @@ from workspaces import background, paths, snapshots
 from workspaces.models import Snapshot
 from workspaces.sandbox import Connection
 
+UNTOLD = 20
+"""Snapshots that one result may tell of."""
 INTERRUPTED_TEXT = (
     "INTERRUPTED: the server went down while this ran. It may have run in part and was not run again. "
     "Look at what it left before you go on."
@@ -86,6 +89,7 @@ def _call_data(call: Call, prepared: Prepared | None) -> dict[str, Any]:
         "input": call.input,
         "resolved": prepared.resolved if prepared else {},
         "effect": prepared.effect if prepared else "",
+        "decision": (prepared.decision or None) if prepared else None,
     }
 
 
@@ -98,12 +102,16 @@ def finish(
     run_changes: dict[str, Any] | None = None,
     *,
     runs_on: bool = False,
+    guarded: Guarded | None = None,
 ) -> Event:
     """Commit the result: snapshot and tool_result events, the journal's row, the run's changes; one transaction.
+
+    `guarded`: what was put back of what the call did, with its snapshot and event.
 
     `runs_on`: what the call started is still there, in the background, so its process stays known (see job_ended).
     """
     facts = [session.fact(Kind.SNAPSHOT, snapshot_data(each), each.call_id) for each in taken]
+    facts += guarded.facts(session, call.call_id) if guarded else []
     result = claims.held(session.run, result)
     if lost := network.unstored(session.run.pk):
         facts.append(session.fact(Kind.NOTE, {"text": lost, "to": "human"}))
@@ -150,16 +158,30 @@ def jobs_ended(session: Session, call_ids: Sequence[str]) -> None:
         ToolCall.objects.filter(run_id=session.run.pk, call_id__in=call_ids).update(process={})
 
 
-def keep_tree(session: Session) -> None:
+def untold(session: Session) -> list[Snapshot]:
+    """Return the snapshots that came since the last one that the run knows of, at most 20."""
+    return list(session.place.snapshots.filter(number__gt=session.run.snapshot).order_by("number")[:UNTOLD])
+
+
+def keep_tree(session: Session, keeper: Guard | None = None) -> str:
     """Take a snapshot of what no call accounts for, with its event; nothing where nothing changed.
 
+    Protected paths are put back; return what the implementer is to be told of that, which is kept as a note already.
     Goes into a transaction with what is told of it, so that no snapshot is without an event.
     """
     with transaction.atomic():
-        snapshot = snapshots.take(session.place, call_id="", step=session.run.step, paths=None)
-        if snapshot is not None:
-            session.append(session.fact(Kind.SNAPSHOT, snapshot_data(snapshot)))
-            session.update(**totals(session.place, snapshot))
+        snapshots.take(session.place, call_id="", step=session.run.step, paths=None)
+        taken = untold(session)
+        guarded = (keeper or guard.of(session)).after(taken)
+        facts = [session.fact(Kind.SNAPSHOT, snapshot_data(each), each.call_id) for each in taken]
+        facts += guarded.facts(session) if guarded else []
+        words = guarded.words("What you had in the background") if guarded else ""
+        facts += [session.fact(Kind.NOTE, {"text": words, "to": Agent.IMPLEMENTER})] if words else []
+        if facts:
+            session.append(*facts)
+            last = guarded.after if guarded and guarded.after else taken[-1]
+            session.update(**totals(session.place, last))
+    return words
 
 
 # --- after a crash ---------------------------------------------------------------------------------

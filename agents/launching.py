@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents import secrets
+from agents import policies, secrets
 from agents.control import Refused
 from agents.models import Budgets, Policy, Task
 from agents.models.task import SCRIPTED
@@ -54,6 +54,7 @@ class Launch(BaseModel):
         if wrong := secrets.unknown(repository, self.policy.secrets):
             raise WrongField("policy.secrets", wrong)
         base_name, base_commit = resolve_base(repository, self.base)
+        check_policy(repository, base_commit)
         return {
             "repository": repository,
             "title": self.title,
@@ -121,3 +122,11 @@ def resolve_base(repository: Repository, name: str) -> tuple[str, str]:
     sources.refresh(repository)
     base = name.strip() or repository.default_branch
     return base, sources.resolve(repository, base)
+
+
+def check_policy(repository: Repository, commit: str) -> None:
+    """Raise WrongField for the base where the repository's policy file there can't be read: nothing would hold it."""
+    try:
+        policies.at(repository, commit)
+    except policies.PolicyFault as fault:
+        raise WrongField("base", f"{policies.PATH} at this base is broken. {' '.join(fault.sentences)}") from None

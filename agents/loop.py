@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from django.db import close_old_connections, transaction
 from django.db.models import F
 
-from agents import facts, journal, masking, masks
+from agents import budgets, facts, guard, journal, masking, masks
 from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
+from agents.guard import Guarded
 from agents.models import Agent, CallState, Control, Kind, Status, ToolCall
 from agents.providers import models as registry
 from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, Trouble
@@ -22,14 +22,12 @@ from agents.providers.retry import respond_with_retries
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
 from agents.tools import runner
-from agents.tools.base import Effect, Result, ToolError
+from agents.tools.base import Effect, Result, ToolError, limits
 from workspaces import background, snapshots
 from workspaces.models import Snapshot
 
 PARALLEL_READS = 8
 FAILURES_IN_A_ROW = 30
-UNTOLD = 20
-"""Snapshots that one result may tell of."""
 LEAST_OUTPUT_TOKENS = 1000
 ESTIMATE_MARGIN = 1.25
 """By how much a prompt may be larger than was estimated."""
@@ -39,6 +37,7 @@ JOBS_STOPPED = (
     "Your turn of work ended, so what still ran in the background was stopped: {jobs}. "
     "Start it again if you need it in your next one."
 )
+FINISHED = "an earlier call of this turn finished the work"
 CUT_OFF = "Your answer was cut off at {limit:,} tokens. Go on from there, in smaller pieces."
 
 _readers = ThreadPoolExecutor(4 * PARALLEL_READS, thread_name_prefix="reads")
@@ -51,6 +50,8 @@ class Ended:
 
     claim: dict[str, Any] | None
     reason: str = ""
+    is_spent: bool = False
+    """A budget is used up: that is for a human, whatever was done until then."""
 
 
 def work(bench: Bench, talk: Conversation) -> Ended:
@@ -71,16 +72,17 @@ def work(bench: Bench, talk: Conversation) -> Ended:
 
 def _take_steps(bench: Bench, talk: Conversation) -> Ended:
     session, failures = bench.session, 0
+    budgets.grant(session)
     talk.count(bench.fixed_tokens)
     while True:
         if not talk.open_calls:
             if talk.claim is not None and not _has_messages(session):
                 return Ended(talk.claim)
             session.check()
-            if spent := bench.budget_spent():
-                return Ended(None, spent)
-            for warning in bench.budget_warnings():
-                _tell(bench, talk, warning)
+            if spent := bench.meter.spent():
+                return Ended(None, spent, is_spent=True)
+            for warning, budget in bench.meter.warnings():
+                _tell(bench, talk, warning, budget=budget)
             _listen(session, talk)
             if talk.silent >= SILENT_TURNS:
                 return Ended(None, "The model answered twice in a row without calling a tool.")
@@ -109,9 +111,9 @@ def _nudge(bench: Bench, talk: Conversation) -> None:
     _tell(bench, talk, NUDGE.format(finish=talk.agent.finish_tool))
 
 
-def _tell(bench: Bench, talk: Conversation, text: str) -> None:
-    """Say a word of Sakura to the agent, and keep it."""
-    bench.session.note(text, to=talk.agent)
+def _tell(bench: Bench, talk: Conversation, text: str, **more: Any) -> None:
+    """Say a word of Sakura to the agent, and keep it; `more` is for people."""
+    bench.session.append(bench.session.fact(Kind.NOTE, {"text": text, "to": talk.agent, **more}))
     talk.tell(text)
 
 
@@ -185,10 +187,11 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
     """Commit the response before any of its calls runs: it is never asked for again."""
     session, duration_ms = bench.session, answer[1]
     response, hidden = masking.in_response(masks.of_run(session.run.pk), answer[0])
-    usage = response.usage
+    usage = budgets.sane(response.usage)
+    response = replace(response, usage=usage)
     calls, renamed = _unique(session, response.calls)
     blocks = None if renamed else response.blocks
-    cost = registry.cost(bench.model, usage)
+    cost = budgets.sane_cost(registry.cost(bench.model, usage))
     with transaction.atomic():
         session.update(
             step=F("step") + 1,
@@ -196,7 +199,7 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
             input_tokens=F("input_tokens") + usage.input_tokens,
             cached_tokens=F("cached_tokens") + usage.cached_tokens,
             output_tokens=F("output_tokens") + usage.output_tokens,
-            usd=F("usd") + Decimal(cost),
+            usd=F("usd") + cost,
             masked=F("masked") + hidden,
         )
         data = _response_data(bench, response, calls, blocks)
@@ -251,13 +254,14 @@ def _end_jobs(bench: Bench, talk: Conversation) -> None:
     if not running and not unscanned and not unknown:
         return
     with transaction.atomic():
-        if unscanned:
-            journal.keep_tree(session)
+        put_back = journal.keep_tree(session, bench.guard) if unscanned else ""
         journal.jobs_ended(session, unknown)
         session.update(**masking.counted({}, gone))
         if running:
             names = background.named({job.id: job.command for job in running})
             _tell(bench, talk, JOBS_STOPPED.format(jobs=names))
+        if put_back:
+            talk.tell(put_back)
     for job in gone:
         job.was_scanned = job.was_noted = True
 
@@ -267,17 +271,18 @@ def _end_jobs(bench: Bench, talk: Conversation) -> None:
 
 def _act(bench: Bench, talk: Conversation) -> int:
     """Carry out the open calls; return how many failed in a row at the end. A FINISH call's claim goes to `talk`."""
-    failed = 0
+    failed, skip = 0, FINISHED if talk.claim is not None else ""
     for batch in _batches(bench, talk):
-        if batch[0].finishes and talk.claim is None:
+        if batch[0].finishes and not skip:
             _end_jobs(bench, talk)
-        for call, result in _carry_out(bench, batch, after_finish=talk.claim is not None):
+        for call, result in _carry_out(bench, batch, skip):
             answer = Answer(call.call_id, result.content, result.is_error, result.images)
             talk.answered(answer, bench.session.run.step)
             for text in bench.take_in(call, result):
                 _tell(bench, talk, text)
             talk.claim = talk.claim or result.finish
             failed = failed + 1 if result.is_error else 0
+        skip = skip or (FINISHED if talk.claim is not None else bench.meter.spent(*budgets.AT_ONCE))
     return failed
 
 
@@ -324,20 +329,19 @@ def _decide_again(bench: Bench, ready: _Ready) -> _Ready:
     return ready if ready.refusal or ready.prepared is None else _prepare(bench, ready.call)
 
 
-def _carry_out(bench: Bench, batch: list[_Ready], *, after_finish: bool) -> list[tuple[Call, Result]]:
+def _carry_out(bench: Bench, batch: list[_Ready], skip: str) -> list[tuple[Call, Result]]:
+    """Return the calls with their results; `skip` says why none is carried out any more."""
     session = bench.session
-    if not batch[0].is_read and not after_finish:
+    if not batch[0].is_read and not skip:
         session.check()
-    skipped = (
-        runner.failure(ToolError("SKIPPED", "an earlier call of this turn finished the work")) if after_finish else None
-    )
+    skipped = runner.failure(ToolError("SKIPPED", skip)) if skip else None
     rows = journal.known(session, [each.call for each in batch])
     given = [skipped or each.refusal or journal.recover(session, rows.get(each.call.call_id)) for each in batch]
     for each in batch:
         journal.begin(session, each.call, each.prepared, rows.get(each.call.call_id))
-    results = _results(bench, batch, given)
-    for each, result in zip(batch, results, strict=True):
-        _finish(bench, each.call, result)
+    results = [
+        _finish(bench, each.call, result) for each, result in zip(batch, _results(bench, batch, given), strict=True)
+    ]
     mask = masks.of_run(session.run.pk)
     return [(each.call, masking.in_result(mask, result)) for each, result in zip(batch, results, strict=True)]
 
@@ -364,17 +368,22 @@ def _execute(bench: Bench, ready: _Ready) -> Result:
     with bench.context(ready.call) as context:
         result = runner.execute(ready.prepared, context)
     masking.in_output(bench.session, ready.call, result)
-    return result
+    return bench.meter.explained(result, context.limits, limits())
 
 
-def _finish(bench: Bench, call: Call, result: Result) -> None:
-    """Take the snapshot that the call calls for, then commit the result with it."""
+def _finish(bench: Bench, call: Call, result: Result) -> Result:
+    """Take the snapshot that the call calls for, put protected paths back, commit the result with it, and return it."""
     session, jobs = bench.session, bench.jobs
     gone = jobs.ended()
     taken: list[Snapshot] = []
+    guarded: Guarded | None = None
     if (result.touched is None or result.touched) and session.agent is Agent.IMPLEMENTER:
         taken = _snapshots(session, call, result.touched)
-    changes = facts.totals(session.place, taken[-1]) if taken else {}
+        guarded = bench.guard.after(taken)
+    if guarded is not None:
+        result = guard.told(result, guarded)
+    last = guarded.after if guarded and guarded.after else taken[-1] if taken else None
+    changes = facts.totals(session.place, last) if last else {}
     if applied := result.data.get("applied") or {}:
         changes["sandbox"] = applied
     changes |= masking.counted(applied, gone)
@@ -382,11 +391,13 @@ def _finish(bench: Bench, call: Call, result: Result) -> None:
     job = jobs.of_call(call.call_id)
     with transaction.atomic():
         bench.reads.save()
-        journal.finish(session, call, result, taken, state, changes, runs_on=job is not None and job not in gone)
+        runs_on = job is not None and job not in gone
+        journal.finish(session, call, result, taken, state, changes, runs_on=runs_on, guarded=guarded)
         journal.jobs_ended(session, [each.call_id for each in gone if not each.was_noted])
     for each in gone:
         each.was_noted = True
         each.was_scanned = each.was_scanned or result.touched is None
+    return result
 
 
 def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) -> list[Snapshot]:
@@ -400,4 +411,4 @@ def _snapshots(session: Session, call: Call, touched: tuple[str, ...] | None) ->
         snapshots.take(place, call_id="", step=step, paths=None)
     else:
         snapshots.take(place, call_id=call.call_id, step=step, paths=touched)
-    return list(place.snapshots.filter(number__gt=session.run.snapshot).order_by("number")[:UNTOLD])
+    return journal.untold(session)

@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from typing import Any
 
 from agents import git_commands
-from agents.tools.base import REGISTRY, Effect, Rules, ToolError
+from agents.rules import Decision
+from agents.tools.base import REGISTRY, Decided, Effect, Protected, Rules, ToolError
 from workspaces import shell
 
 USE_SKILL = "use_skill"
+SKILL = "skill"
+"""Whose a refusal is that a loaded skill made."""
 COMMAND_TOOLS = ("run_command", "command_output", "stop_command")
 KNOWN = {
     "read": ("read_file",),
@@ -30,7 +34,7 @@ _NOWHERE = frozenset({"/dev/null", "-"})
 _PROGRAMS = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _PLAIN = frozenset({"CI", "COLUMNS", "LANG", "LC_ALL", "NO_COLOR", "TERM", "TZ"})
 """Variables that a command may be given although a skill narrows commands; others can make it run something else."""
-_PASSES_ON = frozenset({"command", "env", "nice", "nohup", "stdbuf", "time", "timeout"})
+PASSES_ON = frozenset({"command", "env", "nice", "nohup", "stdbuf", "time", "timeout"})
 """Programs that only run another, which stands in the script by itself."""
 _SPECIAL = re.compile(r"[\[?]")
 _ENTRY = re.compile(r"([^()\s]+)\s*(?:\((.*)\))?", re.DOTALL)
@@ -138,6 +142,7 @@ def hold_tool(tool: str, tools: Sequence[str], loaded: Sequence[Loaded]) -> None
                 "DENIED",
                 f"{tool}: the skill {each.skill} that you loaded does not allow it until the end of this round. "
                 f"What is left: {left}.",
+                _skill(each),
             )
 
 
@@ -151,7 +156,13 @@ def hold_command(command: str, loaded: Sequence[Loaded]) -> None:
                 "DENIED",
                 f"{odd}: the skill {each.skill} that you loaded allows only commands like "
                 f"{', '.join(each.commands)} until the end of this round.",
+                _skill(each),
             )
+
+
+def _skill(loaded: Loaded) -> dict[str, Any]:
+    """Return what a refusal tells of the skill that it is by."""
+    return {"rule": loaded.skill, "source": SKILL}
 
 
 def _unfit(command: str, patterns: Sequence[str]) -> str:
@@ -168,13 +179,25 @@ def _unfit_part(command: shell.Command, patterns: Sequence[str]) -> str:
         target = redirect.target.text if redirect.target else ""
         if ">" in redirect.operator and target not in _NOWHERE and not target.isdecimal():
             return f"{text} {redirect.operator} {target.replace(shell.UNKNOWN, '…')[:100]}".strip()
-    if odd := next((name for name in command.assignments if not (name.islower() or name in _PLAIN)), ""):
+    if odd := _odd_variable(command):
         return f"{odd}=… {text}".strip()
-    if not command.words or (command.is_wrapper and command.name in _PASSES_ON):
+    if not command.words or (command.is_wrapper and command.name in PASSES_ON):
         return ""
     if command.name == "git" and git_commands.runs_others(command):
         return text
     return "" if any(_fits(command, pattern) for pattern in patterns) else text or "An unknown command"
+
+
+def _odd_variable(command: shell.Command) -> str:
+    """Return a variable set for the command that can make it run something else, "" if there is none."""
+    return next((name for name in command.assignments if not (name.islower() or name in _PLAIN)), "")
+
+
+def is_one_of(command: shell.Command, pattern: str) -> bool:
+    """Return whether a simple command is one of the pattern, such as `docker build *`, and no disguise."""
+    if not command.words or _odd_variable(command):
+        return False
+    return _fits(command, pattern) and not (command.name == "git" and git_commands.runs_others(command))
 
 
 def _fits(command: shell.Command, pattern: str) -> bool:
@@ -204,6 +227,25 @@ class NarrowedRules:
     @property
     def hidden(self) -> tuple[str, ...]:
         return self._rules.hidden
+
+    def of_call(self, tool: str, effect: str) -> "NarrowedRules":
+        return NarrowedRules(self._rules.of_call(tool, effect), self._tools, self._loaded)
+
+    def protection(self, path: str) -> Protected | None:
+        return self._rules.protection(path)
+
+    def decision(self, tool: str, effect: str, *, paths: Sequence[str] = (), command: str = "") -> Decided:
+        """Return what the policy decides of a call, and a loaded skill where the policy allows it."""
+        found = self._rules.decision(tool, effect, paths=paths, command=command)
+        if not found.allowed:
+            return found
+        try:
+            hold_tool(tool, self._tools, self._loaded)
+            if command:
+                hold_command(command, self._loaded)
+        except ToolError as error:
+            return Decision(False, error.data["rule"], error.data["source"], error.message)
+        return found
 
     def hides(self, path: str) -> bool:
         return self._rules.hides(path)

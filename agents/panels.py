@@ -9,8 +9,9 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from agents import leaving, strip
+from agents import budgets, leaving, ruled, strip
 from agents.bodies import walls
+from agents.budgets import Amount
 from agents.kept import Kept
 from agents.models import Control, Event, Kind, Run, Status
 from agents.models.run import CANCELLABLE, PAUSABLE, RETRYABLE, STEERABLE
@@ -20,7 +21,7 @@ from workspaces.models import Snapshot
 
 log = logging.getLogger(__name__)
 
-NAMES = ("head", "actions", "strip", "waiting", "changes", "budgets", "network", "wall", "usage")
+NAMES = ("head", "actions", "strip", "waiting", "changes", "budgets", "network", "wall", "rules", "usage")
 STEPS_SHOWN = 40
 FILES_SHOWN = 100
 WAITING_SHOWN = 20
@@ -39,12 +40,13 @@ def render(run: Run) -> dict[str, str]:
 
 def collect(run: Run) -> dict[str, Any]:
     """Return what the panels show; the run page includes the same templates with it."""
-    steps = _usage(run)
+    steps, granted = _usage(run), budgets.granted(run)
     return {
         "run": run,
         "task": run.task,
         "elapsed_ms": run.elapsed_ms(),
-        "budgets": _budgets(run),
+        "budgets": _budgets(run, granted),
+        "counts_anew": bool(granted),
         "changes": _changes(run),
         "waiting": _waiting(run),
         "steps": steps,
@@ -57,6 +59,7 @@ def collect(run: Run) -> dict[str, Any]:
         "strip": strip.of(run),
         "leaving": leaving.of(run),
         "wall": walls.wall(run.sandbox),
+        "ruled": ruled.of(run),
     }
 
 
@@ -102,26 +105,17 @@ def _proof(run: Run) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Budget:
-    """One limit with what is used of it, as numbers for the meter and as words."""
+    """One budget as the page names it."""
 
     name: str
-    used: float
-    limit: float
+    amount: Amount
     words: str
 
-    @property
-    def low(self) -> float:
-        return self.limit * 0.8
 
-    @property
-    def high(self) -> float:
-        return self.limit * 0.95
-
-
-def _budgets(run: Run) -> list[Budget]:
-    used, limits = run.used(), run.task.limits().model_dump()
+def _budgets(run: Run, granted: dict[str, float]) -> list[Budget]:
+    amounts = {each.name: each for each in budgets.amounts(run, granted)}
     return [
-        Budget(label, used[name], limits[name], f"{words(used[name])} of {words(limits[name])}")
+        Budget(label, amounts[name], f"{words(amounts[name].used)} of {words(amounts[name].limit)}")
         for name, label, words in BUDGETS
     ]
 

@@ -1,11 +1,13 @@
 """What an agent is told before it starts: the system prompt, from prompts/*.md and the repository at the baseline."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from agents import masks
-from agents.models import Agent, Run
+from agents import masks, policies, proof_words
+from agents.models import Agent, Proof, Run
+from agents.policies import Applied
 from workspaces import snapshots
 from workspaces.models import Workspace
 
@@ -14,6 +16,14 @@ GUIDE_BYTES = 12_000
 """Bytes of each guide file of the repository; a longer one is cut and says so."""
 NAMED_FILES = 200
 """Changed files that a reviewer is told by name."""
+RULES_CHARS = 4000
+"""Characters of rules, and of protected paths, that an agent is told."""
+KEEPS_TESTS = (
+    "Tests that exist at the base, and the options of test tools, are protected too: a write is refused, and what a "
+    "command changes there is put back at once. New tests go into files of their own. If an existing test is wrong, "
+    "say why in your summary; people decide on it."
+)
+CHANGES_TESTS = "You may change existing tests where the task needs it; every change of one is shown to people."
 GUIDES = ("AGENTS.md", "CLAUDE.md", ".sakura/SAKURA.md", ".sakura/memory.md")
 
 
@@ -24,16 +34,18 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
     commands get which, "" for none.
     """
     task, repository = run.task, run.task.repository
-    limits, policy = task.limits(), task.rules()
+    limits, applied = task.limits(), policies.of(run)
     parts = [
         (FOLDER / f"{agent}.md").read_text(encoding="utf-8"),
         Template((FOLDER / "ground.md").read_text(encoding="utf-8")).substitute(
             tools=", ".join(tools),
-            network=", ".join(policy.network) or "none at all",
+            network=", ".join(applied.policy.network) or "none at all",
             secrets=secrets or "none",
-            protected=", ".join(policy.protected) or "none beyond the defaults",
+            protected=_listed(applied.policy.protected) or "none beyond the usual ones",
+            tests=CHANGES_TESTS if applied.policy.may_change_tests else KEEPS_TESTS,
+            rules=_rules(applied),
             setup=_lines(repository.setup),
-            verify=_lines(policy.verify or repository.verify),
+            verify=_lines(applied.verify),
             commands="" if commands_work else "Commands can't run on this machine now; work with the file tools.",
             steps=limits.steps - run.step,
             rounds=task.max_rounds,
@@ -47,6 +59,34 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
 
 def _lines(commands: list[str]) -> str:
     return "\n".join(f"    {command}" for command in commands) or "    (none are named)"
+
+
+def _listed(globs: list[str]) -> str:
+    """Return globs in a line, as many as an agent is to read."""
+    kept = list(_as_fits(globs, RULES_CHARS))
+    more = len(globs) - len(kept)
+    return ", ".join([*kept, *([f"and {more} more"] if more else [])])
+
+
+def _rules(applied: Applied) -> str:
+    """Return the ordered rules as lines under a heading, "" where there are none."""
+    if not applied.rules:
+        return ""
+    lines = [line for line, _ in applied.rules]
+    kept = list(_as_fits(lines, RULES_CHARS))
+    more = len(lines) - len(kept)
+    left_out = f"\n    (and {more} more; a refusal names the rule)" if more else ""
+    head = "Rules of this task and repository; the first that fits a call decides, before the usual ones:"
+    return f"{head}\n{_lines(kept)}{left_out}\n"
+
+
+def _as_fits(texts: Iterable[str], chars: int) -> Iterator[str]:
+    """Yield texts as long as all of them together have at most so many characters."""
+    for text in texts:
+        chars -= len(text) + 2
+        if chars < 0:
+            return
+        yield text
 
 
 def guides(workspace: Workspace) -> list[str]:
@@ -63,8 +103,8 @@ def guides(workspace: Workspace) -> list[str]:
     return found
 
 
-def review_request(run: Run, claim: dict[str, Any] | None) -> str:
-    """Return the words that open a reviewer's conversation: the task, the claim, what changed."""
+def review_request(run: Run, claim: dict[str, Any] | None, proof: Proof | None = None) -> str:
+    """Return the words that open a reviewer's conversation: the task, the claim, what changed, what is proven."""
     changed = snapshots.changes(run.place)
     files = [
         f"- {each.status} {each.path} (+{each.additions} −{each.deletions})" for each in changed.files[:NAMED_FILES]
@@ -80,6 +120,8 @@ def review_request(run: Run, claim: dict[str, Any] | None) -> str:
             "# Changed files, against the baseline\n",
             *(files or ["(no file changed)"]),
             *more,
+            "",
+            proof_words.for_reviewer(proof),
             "\nUse check_changes with mode full for the diff. End with submit_review.",
         ]
     )

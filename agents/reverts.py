@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import events
+from agents import events, proofs
 from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
@@ -27,7 +27,8 @@ def revert(
     """Put a file, or some hunks of it, back to a snapshot (0: the baseline); `dry_run` only says what would come out.
 
     To undo a revert, revert to the snapshot before it. Refused while a worker holds the run, and after a verdict: what
-    was judged stays what it was. A cancelled or failed run may still be tidied, since its patch can be taken.
+    was judged stays what it was. A cancelled or failed run may still be tidied, since its patch can be taken. Where the
+    run waits for a human, the files are proven anew.
     """
     demand(user, Role.REVIEWER)
     if dry_run:
@@ -41,6 +42,7 @@ def revert(
             raise Refused("NO_CHANGE", f"{path} is already as it was in {Snapshot.called(to)}; nothing was written.")
         _count_changes(locked, done.snapshot)
         events.append(locked.pk, *_revert_facts(locked, user, path, to, hunks, done, done.snapshot))
+        proofs.want(locked)
     run.refresh_from_db()
     return done
 

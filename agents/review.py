@@ -8,13 +8,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import doorbell, events, facts, masks
+from agents import doorbell, events, facts, masks, policies, proofs
 from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
 from agents.wording import utc, who
 from workspaces import disclosed, provenance, snapshots, store
+from workspaces.models import Snapshot
 from workspaces.names import raw
 from workspaces.sources import SourceError
 from workspaces.versions import Versions
@@ -22,6 +23,9 @@ from workspaces.versions import Versions
 LIMIT_BODY = 20_000
 LIMIT_COMMENTS = 500
 """Comments that may be open on one run."""
+DESPITE_CHARS = range(10, 1001)
+"""What a sentence on why to approve against the proof may measure."""
+SAY_WHY = "Request changes, or say in a sentence why you approve all the same."
 
 NOT_SEARCHED = "{count:,} of the changed files were not searched for secrets: they are too many, or too large."
 
@@ -125,24 +129,35 @@ def _where(row: Comment) -> str:
 
 
 def decide(
-    run: Run, user: User, verdict: str, summary: str, comments: Sequence[Remark] = (), *, seen: int | None = None
+    run: Run,
+    user: User,
+    verdict: str,
+    summary: str,
+    comments: Sequence[Remark] = (),
+    *,
+    seen: int | None = None,
+    despite: str = "",
 ) -> Review:
     """Approve, reject or request changes, and store the review with all open comments.
 
     Approving commits the latest snapshot on a branch of the run store; requesting changes queues the next round.
-    `seen` is the snapshot the human looked at, None to judge whatever is latest. Of two who decide, the second is
-    Refused.
+    `seen` is the snapshot the human looked at, None to judge whatever is latest. `despite` says why to approve although
+    the proof is red, or not made yet. Of two who decide, the second is Refused.
     """
     demand(user, Role.REVIEWER)
     choice = _verdict(verdict)
     if len(summary) > LIMIT_BODY:
         raise Refused("TOO_LONG", f"The summary has {len(summary):,} characters; {LIMIT_BODY:,} at most.", 422)
+    despite = " ".join(despite.split())
+    if choice is Verdict.APPROVE:
+        _ask_for_proof(run)
     with transaction.atomic():
         locked = run.locked()
         _must_wait_for_human(locked, seen)
+        said = _word_against_proof(locked, despite) if choice is Verdict.APPROVE else ""
         for remark in comments:
             _keep(locked, user, remark)
-        review = _store(locked, user, choice, summary.strip())
+        review = _store(locked, user, choice, summary.strip(), said)
         _carry_out(locked, user, review)
     run.refresh_from_db()
     return review
@@ -153,6 +168,43 @@ def _verdict(text: str) -> Verdict:
         return Verdict(text)
     except ValueError:
         raise Refused("INVALID", f"A verdict is one of {', '.join(Verdict.values)}; “{text}” is none.", 422) from None
+
+
+def _ask_for_proof(run: Run) -> None:
+    """Have the files proven that changed since the last proof; kept also where the approval is then refused."""
+    if proofs.standing(run).state is proofs.State.STALE:
+        with transaction.atomic():
+            proofs.want(run.locked())
+
+
+def _word_against_proof(run: Run, despite: str) -> str:
+    """Return the sentence on why to approve where the proof speaks against it, "" where it doesn't. Raises Refused."""
+    found = proofs.standing(run)
+    if not policies.of(run).verify or not (refusal := _refusal(run, found)):
+        return ""
+    if len(despite) > DESPITE_CHARS[-1]:
+        raise Refused("TOO_LONG", f"The sentence has {len(despite):,} characters; {DESPITE_CHARS[-1]:,} at most.", 422)
+    if len(despite) in DESPITE_CHARS:
+        return masks.of_run(run.pk).text(despite)[0]
+    if despite:
+        raise Refused(refusal.code, f"“{despite}” says too little on why. {refusal.message}")
+    raise refusal
+
+
+def _refusal(run: Run, found: proofs.Standing) -> Refused | None:
+    """Return why nobody approves just like that; None where the proof is green, or nothing could be proven."""
+    of = Snapshot.called(run.snapshot)
+    match found.state:
+        case proofs.State.RED:
+            why = " ".join(str(reason) for reason in (found.proof.reasons if found.proof else [])[:3])[:600]
+            return Refused("PROOF_RED", f"The proof of {of} is red. {why} {SAY_WHY}".replace("  ", " "))
+        case proofs.State.WAITING | proofs.State.RUNNING | proofs.State.STALE:
+            return Refused(
+                "PROOF_RUNNING",
+                f"The proof of {of} is being made; approve when it is done, or say why you approve without.",
+            )
+        case _:
+            return None
 
 
 def _must_wait_for_human(run: Run, seen: int | None) -> None:
@@ -174,7 +226,7 @@ def _who_was_first(run: Run) -> str:
     return f"{who(last.user)} {did} at {utc(last.created_at)}; it is “{run.state.label}” now. Nothing was changed."
 
 
-def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
+def _store(run: Run, user: User, verdict: Verdict, summary: str, despite: str) -> Review:
     remarks = list(run.comments.filter(review=None).order_by("pk")[:LIMIT_COMMENTS])
     if verdict is Verdict.REQUEST_CHANGES and not summary and not remarks:
         raise Refused("EMPTY", "Say what should change: write a summary here, or comment on a line.", 422)
@@ -186,6 +238,7 @@ def _store(run: Run, user: User, verdict: Verdict, summary: str) -> Review:
         verdict=verdict,
         summary=masks.of_run(run.pk).text(summary)[0],
         findings=_findings(run, remarks),
+        despite=despite,
         snapshot=run.snapshot,
     )
     run.comments.filter(pk__in=[row.pk for row in remarks]).update(review=review)
@@ -235,13 +288,14 @@ def _carry_out(run: Run, user: User, review: Review) -> None:
         case Verdict.APPROVE:
             if left_out := _must_hold_no_secret(run):
                 events.append(run.pk, facts.note(NOT_SEARCHED.format(count=left_out), round=run.round))
-            changes |= _commit(run, user, review.summary)
+            changes |= _commit(run, user, review)
         case Verdict.REQUEST_CHANGES:
             changes |= {"resume_to": Status.IMPLEMENTING.value, "round": run.round + 1, "takeovers": 0}
             transaction.on_commit(doorbell.ring_workers, robust=True)
     if not run.move(_OUTCOME[verdict], **changes):
         run.refresh_from_db()
         raise Refused("TOO_LATE", _who_was_first(run))
+    proofs.drop(run)
     events.append(
         run.pk,
         Fact(Kind.REVIEW, facts.review_data(review, who(user)), round=review.round),
@@ -266,14 +320,14 @@ def _must_hold_no_secret(run: Run) -> int:
     return found.left_out
 
 
-def _commit(run: Run, user: User, summary: str) -> dict[str, str]:
+def _commit(run: Run, user: User, review: Review) -> dict[str, str]:
     """Commit the latest tree on a branch of the run store. A branch left by a lost race is simply made again."""
     trees = dict(run.place.snapshots.filter(number__in=(0, run.snapshot)).values_list("number", "tree"))
     if trees.get(0) == trees.get(run.snapshot):
         raise Refused("NO_CHANGES", "No file differs from the baseline; request changes, or reject the run.")
     branch = _free_branch(run)
     try:
-        commit = snapshots.commit_branch(run.place, branch, _message(run, user, summary), *_author(user))
+        commit = snapshots.commit_branch(run.place, branch, _message(run, user, review), *_author(user))
     except SourceError as error:
         raise Refused(error.code, f"The commit could not be made: {error}") from error
     return {"branch": branch, "commit": commit}
@@ -285,9 +339,11 @@ def _free_branch(run: Run) -> str:
     return next(name for name in (wanted, *(f"{wanted}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
 
 
-def _message(run: Run, user: User, summary: str) -> str:
+def _message(run: Run, user: User, review: Review) -> str:
     trailers = f"Sakura-Task: {run.task_id}, run {run.number}, by {run.task.model}\nReviewed-by: {who(user)}"
-    text = "\n\n".join(part for part in (" ".join(run.task.title.split()), summary, trailers) if part) + "\n"
+    if review.despite:
+        trailers += f"\nApproved-despite: {review.despite}"
+    text = "\n\n".join(part for part in (" ".join(run.task.title.split()), review.summary, trailers) if part) + "\n"
     return masks.of_run(run.pk).text(text)[0]
 
 

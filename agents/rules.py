@@ -1,14 +1,20 @@
 """Ordered rules, `allow` or `deny`, on what a call is and touches; the first that fits decides."""
 
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
-from agents.blocklist import RULE_LENGTH, BadRule, read_rule
+from agents.blocklist import RULE_LENGTH, BadRule, read_rule, tool_names
 from workspaces import globs, targets
 
 KEYS = ("effect", "tool", "path", "host", "command")
 EFFECTS = ("READ", "WRITE", "EXECUTE", "NETWORK", "FINISH")
 _HOW = "write it as in `deny effect:WRITE path:docs/legal/**` or `allow command:docker build *`"
+_ENDS = frozenset({"finish_task", "submit_review"})
+_NAMES_A_FILE = frozenset(
+    {"read_file", "write_file", "edit_file", "replace_lines", "insert_lines", "edit_notebook", "revert_file"}
+)
 
 
 @dataclass(frozen=True)
@@ -23,10 +29,37 @@ class Rule:
     host: str = ""
     command: str = ""
 
+    @property
+    def is_broad(self) -> bool:
+        """It names neither path nor command, so it fits whatever the call is about."""
+        return not (self.path or self.command)
+
+    @property
+    def is_of_network(self) -> bool:
+        """It says which hosts commands may reach, and nothing of calls."""
+        return bool(self.host) or self.effect == "NETWORK"
+
+    def may_fit(self, tool: str, effects: Collection[str]) -> bool:
+        """Return whether a call of this tool and one of these effects can fit, whatever path or command it names."""
+        if self.is_of_network:
+            return False
+        return (not self.tool or self.tool == tool) and (not self.effect or self.effect in effects)
+
+    def fits_path(self, path: str) -> bool:
+        """Return whether it names this path, or none at all."""
+        return not self.command and (not self.path or globs.matches(self.path, path))
+
+    def fits_host(self, host: str) -> bool:
+        """Return whether it says something of this host:port, as `targets.normal` has it."""
+        return self.is_of_network and (not self.host or targets.normal(self.host) == host)
+
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided of a call, by which rule, and whose it is (`task`, `repository`, `defaults`)."""
+    """What was decided of a call, by which rule, and whose it is.
+
+    `source`: `task`, `repository` (its .sakura/policy.toml), `defaults`, `installation` (what it blocks), or `skill`.
+    """
 
     allowed: bool
     rule: str
@@ -34,17 +67,34 @@ class Decision:
     why: str = ""
 
 
+@lru_cache(maxsize=1024)
 def read(line: str) -> Rule:
     """Return the rule that a line says. Raises BadRule, with what is wrong and how to write it."""
     text = line.strip()
     if len(text) > RULE_LENGTH:
         raise BadRule(f"A rule has {len(text)} characters; at most {RULE_LENGTH} are taken.")
+    if not text.isprintable():
+        shown = "".join(character if character.isprintable() else "?" for character in text[:100])
+        raise BadRule(f"`{shown}` holds a character that can't be seen, or more than one line.")
     verdict, _, rest = text.partition(" ")
     if verdict not in ("allow", "deny"):
         raise BadRule(f"`{text}` begins with neither allow nor deny; {_HOW}.")
     named = _named(text, rest)
     _check(text, named)
     return Rule(allow=verdict == "allow", text=text, **named)
+
+
+def readable(line: str) -> Rule | None:
+    """Return the rule that a stored line says, None for one that can't be read any more."""
+    try:
+        return read(line)
+    except BadRule:
+        return None
+
+
+def target(host: str) -> str:
+    """Return the host:port of a rule in the form that requests have."""
+    return targets.normal(host)
 
 
 def _named(text: str, rest: str) -> dict[str, str]:
@@ -72,15 +122,59 @@ def _named(text: str, rest: str) -> dict[str, str]:
 def _check(text: str, named: dict[str, str]) -> None:
     if (effect := named.get("effect")) and effect not in EFFECTS:
         raise BadRule(f"`{text}`: there is no effect {effect}; there are {', '.join(EFFECTS)}.")
+    if (tool := named.get("tool")) and tool not in tool_names():
+        raise BadRule(f"`{text}`: there is no tool {tool}. The tools are: {', '.join(sorted(tool_names()))}.")
     if path := named.get("path"):
-        try:
-            globs.compiled(path.strip("/"), ignore_case=True)
-        except globs.GlobError as error:
-            raise BadRule(f"`{text}`: {error.message}") from None
+        _check_path(text, path)
     if host := named.get("host"):
         try:
             targets.public(host)
         except targets.BadTarget as error:
             raise BadRule(f"`{text}`: {error}") from None
-    if command := named.get("command"):
-        read_rule(command)
+    if (command := named.get("command")) and not read_rule(command).words:
+        raise BadRule(f"`{text}`: {command} is a tool; write tool:{command}.")
+    _check_together(text, named)
+
+
+def _check_path(text: str, path: str) -> None:
+    if not path.strip("/"):
+        raise BadRule(f"`{text}`: the path is empty; write one of the repository, as in docs/**, or ** for all.")
+    if ".." in path.split("/"):
+        raise BadRule(f"`{text}`: paths start at the root of the repository; leave out `..`.")
+    try:
+        globs.compiled(path.strip("/"), ignore_case=True)
+    except globs.GlobError as error:
+        raise BadRule(f"`{text}`: {error.message}") from None
+
+
+def _check_together(text: str, named: dict[str, str]) -> None:
+    """Refuse what would never fit, or would not hold what it seems to."""
+    tool, effect = named.get("tool", ""), named.get("effect", "")
+    if effect == "FINISH" or tool in _ENDS:
+        raise BadRule(f"`{text}`: an agent must be able to end its work; leave this out.")
+    if ("host" in named and named.keys() - {"host", "effect"}) or ("host" in named and effect not in ("", "NETWORK")):
+        raise BadRule(f"`{text}`: host: stands alone, since the network is opened for all commands of a task.")
+    if effect == "NETWORK" and named.keys() - {"host", "effect"}:
+        raise BadRule(f"`{text}`: effect:NETWORK goes with host: or alone; it is about all commands of a task.")
+    if effect == "NETWORK" and text.startswith("allow") and "host" not in named:
+        raise BadRule(f"`{text}`: say which host, as in `allow host:packages.example.org:443`.")
+    if "command" in named and ("path" in named or effect == "WRITE" or tool not in ("", "run_command")):
+        raise BadRule(f"`{text}`: command: goes with tool:run_command and effect:READ or EXECUTE; write two rules.")
+    if "path" in named and tool and tool not in _NAMES_A_FILE:
+        raise BadRule(f"`{text}`: {tool} names no single file. Leave out tool:, as in `deny effect:READ path:…`.")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one side says, the task or the repository's file: its rules in order, then its lists."""
+
+    source: str
+    rules: tuple[Rule, ...] = ()
+    protected: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    """Rules of the blocklist, see agents/blocklist.py."""
+
+    def first_for(self, tool: str, effects: Collection[str], path: str) -> Rule | None:
+        """Return the first rule that fits a call's way with a path."""
+        return next((rule for rule in self.rules if rule.may_fit(tool, effects) and rule.fits_path(path)), None)

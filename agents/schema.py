@@ -68,6 +68,15 @@ class ModelResponseData(Data):
     provider: str = Field("", exclude=True)
 
 
+class CallDecision(Data):
+    """What the rules said of a call."""
+
+    allowed: bool
+    rule: str = Field("", description="The rule that decided; empty where none is about the call.")
+    source: str = Field("", description="Whose it is: task, repository, defaults, installation or skill.")
+    why: str = ""
+
+
 class ToolCallData(Data):
     """A call about to be carried out; `input` is verbatim, `resolved` the paths it names."""
 
@@ -76,6 +85,7 @@ class ToolCallData(Data):
     input: Any
     resolved: dict[str, Any] = {}
     effect: str = ""
+    decision: CallDecision | None = Field(None, description="Of a call that can't be read there is none.")
 
 
 class OutputData(Data):
@@ -122,12 +132,20 @@ class GuardedPath(Data):
     status: str = Field(description="What the command had done to it: added, modified, deleted, renamed or type.")
 
 
+class LeftPath(GuardedPath):
+    why: str = Field("", description="Why it could not be put back.")
+
+
 class GuardData(Data):
     """A command had changed protected paths; they were put back from the last snapshot."""
 
-    call_id: str = ""
-    paths: list[GuardedPath] = Field(description="At most 100 of them.")
+    call_id: str = Field("", description="Empty for what ran in the background.")
+    paths: list[GuardedPath] = Field(description="Those that were put back, at most 100 of them.")
     count: int = Field(description="How many there were in all.")
+    left: list[LeftPath] = Field([], description="Those that could not be put back, at most 100 of them.")
+    left_count: int = 0
+    cleared: list[str] = Field([], description="Other paths that were in their way and are gone, at most 100.")
+    before: int = Field(0, description="The snapshot that they were put back from.")
     changed: int = Field(description="The snapshot with what the command had made of them.")
     snapshot: int = Field(description="The snapshot after they were put back.")
 
@@ -206,11 +224,19 @@ class ErrorData(Data):
     code: str = ""
 
 
+class BudgetNear(Data):
+    name: str = Field(description="As in a task's budgets.")
+    used: float
+    limit: float
+
+
 class NoteData(Data):
     """A word by Sakura to the human or to an agent."""
 
     text: Text
     to: str = "human"
+    budget: BudgetNear | None = Field(None, description="Of a warning: the budget that is nearly used up.")
+    granted: dict[str, float] | None = Field(None, description="What was used before the budgets began to count anew.")
 
 
 class _Event(BaseModel):

@@ -218,6 +218,7 @@ def _marks(rows: Sequence[Row], calls: Sequence[Call], seconds: Seconds, axis: A
     """Return all marks in the order of time."""
     lanes = [_calls_of(agent, calls, axis, min(NARROWEST, max(THINNEST, 50 / max(1, len(calls))))) for agent in Agent]
     lanes.append(_proofs(rows, seconds, axis))
+    lanes.append(_guarded(rows, seconds, axis))
     lanes.append(_crowd(_snapshots(rows, seconds, axis)))
     lanes.append(_crowd(_people(rows, seconds, axis)))
     return sorted((mark for lane in lanes for mark in lane), key=lambda mark: (mark.x, mark.seq))
@@ -272,6 +273,24 @@ def _proofs(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
         )
         for row in rows
         if row.kind == Kind.PROOF
+    ]
+
+
+def _guarded(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
+    """Return what was put back of what ran in the background; a command's own mark says it of that."""
+    return [
+        Mark(
+            row.seq,
+            "failed",
+            min(axis.percent(seconds(row.at)), 100 - NARROWEST),
+            NARROWEST,
+            LANES.get(row.agent, LANES[Agent.IMPLEMENTER]),
+            row.step,
+            f"event-{row.seq}",
+            "Protected files put back",
+        )
+        for row in rows
+        if row.kind == Kind.GUARD and not row.call_id
     ]
 
 

@@ -1,4 +1,4 @@
-"""The team of a run: implementer, then reviewer, then the next round, until a human is to decide."""
+"""The team of a run: implementer, proof, reviewer, then the next round, until a human is to decide."""
 
 from functools import partial
 from pathlib import Path
@@ -6,13 +6,26 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import bench, claims, conversation, events, facts, journal, loop, network, prompting
+from agents import (
+    bench,
+    claims,
+    conversation,
+    events,
+    facts,
+    journal,
+    loop,
+    network,
+    policies,
+    prompting,
+    proof_words,
+    proofs,
+)
 from agents.lease import boot_id
 from agents.loop import Ended
-from agents.models import Agent, CallState, Kind, Review, Status, ToolCall, Verdict
+from agents.models import Agent, CallState, Kind, Proof, ProofState, Review, Status, ToolCall, Verdict
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
-from workspaces import background, sandbox, setup, snapshots
+from workspaces import background, fresh, sandbox, setup, snapshots
 from workspaces.files import put_back_interrupted
 from workspaces.models import Snapshot
 from workspaces.tidying import remove_old_trees
@@ -42,7 +55,9 @@ def drive(session: Session) -> None:
         if run.state is Status.IMPLEMENTING:
             _implement(session, environment)
         if run.state is Status.REVIEWING:
-            _review(session, environment)
+            proof = proofs.prove(session, environment)
+            if not _goes_back(session, proof):
+                _review(session, environment, proof)
         if run.state not in (Status.IMPLEMENTING, Status.REVIEWING):
             return
 
@@ -51,6 +66,7 @@ def _prepare(session: Session) -> None:
     """Put the tree where the run's last snapshot says it is, also when an earlier worker died while it did so."""
     workspace, lease = session.place, session.lease
     lost = _end_leftovers(session)
+    fresh.clear(workspace)
     if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
         snapshots.align(workspace)
@@ -59,8 +75,17 @@ def _prepare(session: Session) -> None:
         workspace.save(update_fields=["epoch"])
         snapshots.prepare(workspace)
         remove_old_trees(workspace)
+    _settle_policy(session)
     _tell_baseline(session)
     _tell_jobs_ended(session, lost)
+
+
+def _settle_policy(session: Session) -> None:
+    """Work out, the first time, which policy applies. One that can't be read stops the run: nothing would hold it."""
+    try:
+        policies.settle(session.run)
+    except policies.PolicyFault as fault:
+        raise Stopped(Status.FAILED, f"The policy of this task can't be read. {fault}") from fault
 
 
 def _tell_baseline(session: Session) -> None:
@@ -122,27 +147,46 @@ def _implement(session: Session, environment: Path | None) -> None:
     ended = loop.work(bench.lay_out(session, environment), talk)
     if ended.claim is not None:
         session.move(Status.REVIEWING, "the implementer finished")
-    elif session.run.changed_files:
-        session.move(Status.AWAITING_HUMAN, f"{ended.reason} What it changed so far can be reviewed.")
+    elif ended.is_spent or session.run.changed_files:
+        left = "What it changed so far can be reviewed." if session.run.changed_files else "Nothing was changed so far."
+        session.move(Status.AWAITING_HUMAN, f"{ended.reason} {left}")
+        proofs.want(session.run)
     else:
         raise Stopped(Status.FAILED, f"{ended.reason} Nothing was changed.")
+
+
+# --- proof -----------------------------------------------------------------------------------------
+
+
+def _goes_back(session: Session, proof: Proof) -> bool:
+    """Send the implementer back to work after a red proof, while rounds are left; return whether that was done.
+
+    The event of the proof tells it why (see conversation.py).
+    """
+    run = session.run
+    if proof.state != ProofState.RED or run.round >= session.task.max_rounds:
+        return False
+    session.move(Status.IMPLEMENTING, "the proof was red", round=run.round + 1)
+    return True
 
 
 # --- reviewer --------------------------------------------------------------------------------------
 
 
-def _review(session: Session, environment: Path | None) -> None:
+def _review(session: Session, environment: Path | None, proof: Proof) -> None:
     session.agent = Agent.REVIEWER
     talk = conversation.load(session.run, Agent.REVIEWER)
     if not talk.turns:
-        text = prompting.review_request(session.run, _claim(session))
+        text = prompting.review_request(session.run, _claim(session), proof)
         session.note(text, to=Agent.REVIEWER)
         talk.tell(text)
-    ended = loop.work(bench.lay_out(session, environment), talk)
+    reviewing = bench.lay_out(session, environment)
+    reviewing.proof = proof_words.word(proof)
+    ended = loop.work(reviewing, talk)
     if ended.claim is None:
-        session.move(Status.AWAITING_HUMAN, f"The reviewer gave no verdict: {ended.reason}")
+        session.move(Status.AWAITING_HUMAN, f"The reviewer gave no verdict: {ended.reason}{_redness(proof)}")
         return
-    _judge(session, ended)
+    _judge(session, ended, proof)
 
 
 def _claim(session: Session) -> dict[str, Any] | None:
@@ -155,7 +199,12 @@ def _claim(session: Session) -> dict[str, Any] | None:
     return event.data.get("data") if event else None
 
 
-def _judge(session: Session, ended: Ended) -> None:
+def _redness(proof: Proof) -> str:
+    """Return the rest of a reason that says that the proof is red; "" where it isn't."""
+    return " The proof is red." if proof.state == ProofState.RED else ""
+
+
+def _judge(session: Session, ended: Ended, proof: Proof) -> None:
     """Keep the verdict and move the run on by it, in one transaction."""
     run, claim = session.run, ended.claim or {}
     verdict = Verdict(str(claim["verdict"]))
@@ -167,21 +216,24 @@ def _judge(session: Session, ended: Ended) -> None:
             score=int(claim["score"]) if claim.get("score") else None,
             summary=str(claim.get("summary", "")),
             findings=claim.get("findings", []),
+            despite=str(claim.get("despite", "")) if verdict is Verdict.APPROVE else "",
             snapshot=run.snapshot,
         )
         unproven = claims.of_review(run, claim)
         session.append(session.fact(Kind.REVIEW, facts.review_data(review, Agent.REVIEWER, unproven)))
-        _go_on(session, verdict)
+        _go_on(session, verdict, _redness(proof))
 
 
-def _go_on(session: Session, verdict: Verdict) -> None:
+def _go_on(session: Session, verdict: Verdict, redness: str) -> None:
     run = session.run
     match verdict:
         case Verdict.REQUEST_CHANGES if run.round < session.task.max_rounds:
             session.move(Status.IMPLEMENTING, "the reviewer asked for changes", round=run.round + 1)
+            return
         case Verdict.REQUEST_CHANGES:
-            session.move(Status.AWAITING_HUMAN, f"The reviewer asks for changes, and all {run.round} rounds are used.")
+            reason = f"The reviewer asks for changes, and all {run.round} rounds are used."
         case Verdict.APPROVE:
-            session.move(Status.AWAITING_HUMAN, "The reviewer approved.")
+            reason = "The reviewer approved."
         case Verdict.REJECT:
-            session.move(Status.AWAITING_HUMAN, "The reviewer rejected the change.")
+            reason = "The reviewer rejected the change."
+    session.move(Status.AWAITING_HUMAN, f"{reason}{redness}")

@@ -29,6 +29,7 @@ KEYS = {
     "exit_code": "data__exit_code",
     "file_path": "input__file_path",
     "from": "from",
+    "guarded": "data__guard__put_back",
     "is_error": "is_error",
     "number": "number",
     "path": "path",

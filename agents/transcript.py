@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from agents import cards, events
+from agents import cards, events, told
+from agents.budgets import Amount
 from agents.cards import Card
 from agents.kept import Kept
 from agents.models import Agent, Event, Kind, Run, Status
@@ -182,7 +183,12 @@ def _extra(event: Event) -> dict[str, Any]:
             return {"text": _text(data, "text"), "tokens": tokens, "odd_stop": data.get("stop_reason") in ODD_STOPS}
         case Kind.NOTE:
             text = _text(data, "text")
-            return {"text": text, "is_long": len(text) > LONG_NOTE, "to_agent": data.get("to") in Agent.values}
+            return {
+                "text": text,
+                "is_long": len(text) > LONG_NOTE,
+                "to_agent": data.get("to") in Agent.values,
+                "budget": _budget(data.get("budget")),
+            }
         case Kind.MESSAGE | Kind.CONTROL:
             return {"text": _text(data, "text")}
         case Kind.REVIEW:
@@ -191,6 +197,8 @@ def _extra(event: Event) -> dict[str, Any]:
             return {"text": _text(data, "body")}
         case Kind.PROOF:
             return {"commands": [_proof_command(command) for command in _rows(data.get("commands"), COMMANDS)]}
+        case Kind.GUARD:
+            return _guarded(data)
         case Kind.ERROR:
             return {"message": _text(data, "message"), "detail": cards.clip(_text(data, "detail"), 4000)}
         case _:
@@ -198,7 +206,7 @@ def _extra(event: Event) -> dict[str, Any]:
 
 
 ODD_STOPS = frozenset({"length", "refusal"})
-FINDINGS, COMMANDS, LONG_NOTE = 100, 20, 160
+FINDINGS, COMMANDS, GUARDED, LONG_NOTE = 100, 20, 20, 160
 
 
 def _text(data: dict[str, Any], key: str) -> str:
@@ -207,6 +215,29 @@ def _text(data: dict[str, Any], key: str) -> str:
 
 def _rows(found: Any, limit: int) -> list[dict[str, Any]]:
     return [row for row in found[:limit] if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+def _guarded(data: dict[str, Any]) -> dict[str, Any]:
+    paths, left = _rows(data.get("paths"), GUARDED), _rows(data.get("left"), GUARDED)
+    return {
+        "paths": paths,
+        "more": _count(data, "count", paths),
+        "left": left,
+        "left_more": _count(data, "left_count", left),
+        "cleared": told.texts(data.get("cleared"))[:GUARDED],
+    }
+
+
+def _count(data: dict[str, Any], key: str, shown: list[dict[str, Any]]) -> int:
+    """Return how many there are beyond those that are shown."""
+    return max(0, (told.count(data.get(key)) or 0) - len(shown))
+
+
+def _budget(found: Any) -> Amount | None:
+    """Return the budget that is nearly used up, None for a note that is about none."""
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), int | float) for key in ("used", "limit")):
+        return None
+    return Amount(str(found.get("name")), found["used"], found["limit"])
 
 
 def _proof_command(command: dict[str, Any]) -> dict[str, Any]:

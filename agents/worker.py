@@ -17,10 +17,10 @@ from django.db.models import Q
 from django.utils import timezone
 from redis import RedisError
 
-from agents import doorbell, expiry, lease, team
+from agents import doorbell, expiry, lease, proofs, team
 from agents.events import LeaseLost, TranscriptFull
 from agents.lease import Renewer
-from agents.models import Control, Kind, Run, Status
+from agents.models import Control, Kind, Proof, Run, Status
 from agents.models.run import FINAL, WORKING
 from agents.providers.base import ProviderError, Trouble
 from agents.session import Session, Stopped
@@ -37,6 +37,8 @@ DRAIN_S = 20.0
 TIDY_EVERY_S = 600.0
 TIDY_AFTER = timedelta(hours=1)
 MIRRORS_AT_ONCE = 2
+PROOFS_AT_ONCE = 1
+"""Of runs that wait for a human, in one process."""
 DISK_FULL = "The disk is full. Make room, then resume; nothing that was done is lost."
 LAYER_FAULTS = (OSError, RuntimeError, ValueError, RedisError)
 
@@ -51,6 +53,7 @@ class Supervisor(threading.Thread):
         self._concurrency = concurrency
         self._sessions: dict[threading.Thread, Session] = {}
         self._mirrors: dict[threading.Thread, int] = {}
+        self._proving: dict[threading.Thread, proofs.Claim] = {}
         self._renewer = Renewer()
         self._tidied_at = time.monotonic()
 
@@ -77,6 +80,7 @@ class Supervisor(threading.Thread):
         self._pass_on_words()
         while len(self._sessions) < self._concurrency and (held := lease.claim()):
             self._start(held)
+        self._prove()
         if time.monotonic() - self._tidied_at > TIDY_EVERY_S:
             self._tidied_at = time.monotonic()
             threading.Thread(target=_tidy, name="tidy", daemon=True).start()
@@ -95,6 +99,17 @@ class Supervisor(threading.Thread):
         thread = threading.Thread(target=work, args=(session,), name=f"run-{held.run_id}", daemon=True)
         self._sessions[thread] = session
         thread.start()
+
+    def _prove(self) -> None:
+        """Keep the hold on the proofs that are being made, and begin one that waits."""
+        self._proving = {thread: claimed for thread, claimed in self._proving.items() if thread.is_alive()}
+        for claimed in self._proving.values():
+            claimed.keep()
+        if not self.stopping.is_set() and len(self._proving) < PROOFS_AT_ONCE and (claimed := proofs.claim()):
+            name = f"proof-{claimed.proof.run_id}"
+            thread = threading.Thread(target=prove, args=(claimed,), name=name, daemon=True)
+            self._proving[thread] = claimed
+            thread.start()
 
     def _start_mirror(self, repository: Repository) -> None:
         thread = threading.Thread(target=_mirror, args=(repository.pk,), name=f"mirror-{repository.pk}", daemon=True)
@@ -127,8 +142,11 @@ class Supervisor(threading.Thread):
         for session in list(self._sessions.values()):
             session.draining.set()
             session.interrupt.set()
+        for claimed in self._proving.values():
+            claimed.draining = True
+            claimed.stop.set()
         deadline = time.monotonic() + grace_s
-        for thread in list(self._sessions):
+        for thread in [*self._sessions, *self._proving]:
             thread.join(max(0.0, deadline - time.monotonic()))
         for session in list(self._sessions.values()):
             session.cancelled.set()
@@ -247,6 +265,30 @@ def _is_disk_full(error: Exception) -> bool:
     if isinstance(error, GitError):
         return re.search(r"No space left|Disk quota", error.stderr) is not None
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+# --- one proof -------------------------------------------------------------------------------------
+
+
+def prove(claimed: proofs.Claim) -> None:
+    """Make a claimed proof of a run that waits for a human. Nothing that happens in it goes further than here."""
+    proof = claimed.proof
+    try:
+        proofs.prove_again(proof, claimed)
+    except (OperationalError, InterfaceError):  # the claim runs out, and another makes it
+        log.exception("Proof %s lost the database", proof.pk)
+    except Exception as error:  # the outermost catch of this thread: people are told, the server goes on
+        log.exception("Proof %s of run %s failed", proof.pk, proof.run_id)
+        _give_up(proof, error)
+    finally:
+        connections.close_all()
+
+
+def _give_up(proof: Proof, error: Exception) -> None:
+    try:
+        proofs.fail(proof, f"A fault in Sakura ended it: {type(error).__name__}: {str(error)[:500]}")
+    except DatabaseError:
+        log.exception("Proof %s could not be ended", proof.pk)
 
 
 # --- the process -----------------------------------------------------------------------------------

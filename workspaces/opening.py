@@ -26,14 +26,16 @@ def folder(root: Path, path: bytes = b"") -> Iterator[int]:
 
 
 @contextmanager
-def entered(name: bytes, parent: int | None) -> Iterator[int]:
+def entered(name: bytes, parent: int | None, *, to_write: bool = False) -> Iterator[int]:
     """Open a folder, also one that its mode closes to its owner; then it has its mode back at the end.
 
     Root needs none; any other server is the user whom commands run as, so nothing can be kept from it like this.
+    `to_write`: files are to be made or removed in it.
     """
     with ExitStack() as opened:
         if os.geteuid() != 0:
-            opened.enter_context(_opened_up(name, parent, stat.S_IRUSR | stat.S_IXUSR))
+            rights = stat.S_IRUSR | stat.S_IXUSR | (stat.S_IWUSR if to_write else 0)
+            opened.enter_context(_opened_up(name, parent, rights))
         handle = os.open(name, _FOLDER, dir_fd=parent)
         opened.callback(os.close, handle)
         yield handle

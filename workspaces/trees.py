@@ -6,14 +6,14 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from workspaces import store
 from workspaces.git import Git, GitFull, GitTimeout
 from workspaces.known import parents
 from workspaces.names import shown
-from workspaces.opening import folder
+from workspaces.opening import entered, folder
 from workspaces.paths import WorkspaceError
 from workspaces.sandbox.removal import remove as remove_all
 from workspaces.scanning import ENTRY_LIMIT
@@ -23,35 +23,63 @@ BYTES_LIMIT = 20 * 1024**3
 LIST_S = 120
 _SMALLER = "choose a smaller base, or make room."
 _TEMPORARY = ".sakura-put-"
+_IN_THE_WAY = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EBUSY}
+)
+"""What the kernel says of a path that can't be written for what it is, or where; a full disk is none of it."""
 
 
 class TreeError(WorkspaceError):
     """A path that can't be put as it should be; the message says what is in the way."""
 
 
-def put(git: Git, root: Path, wanted: Mapping[bytes, store.TreeEntry | None], uid: int | None) -> list[bytes]:
+def put(
+    git: Git,
+    root: Path,
+    wanted: Mapping[bytes, store.TreeEntry | None],
+    uid: int | None,
+    faults: dict[bytes, str] | None = None,
+) -> list[bytes]:
     """Make these paths of the tree what the entries say (None: absent) and return those that were written.
 
-    A large file that was never stored stays as it is. Raises TreeError when a folder that is not empty is in the way.
+    A large file that was never stored stays as it is. Raises TreeError when a folder that is not empty is in the way;
+    with `faults`, such a path is noted there with the reason, and the others are put all the same.
     """
-    gone = sorted((path for path, entry in wanted.items() if entry is None), reverse=True)
-    written = [path for path in gone if remove(root, path)]
-    come = {path: entry for path, entry in sorted(wanted.items()) if entry is not None}
-    for path, entry in come.items():
-        if entry.mode == store.SUBMODULE:
-            with _parent(root, path, uid, make=True) as (handle, name):
-                _make_folder(handle, name, uid)
+    written: list[bytes] = []
+    for path in sorted((path for path, entry in wanted.items() if entry is None), reverse=True):
+        with _noting(path, faults):
+            if remove(root, path):
                 written.append(path)
+    come = {path: entry for path, entry in sorted(wanted.items()) if entry is not None}
     of_oid: dict[str, list[bytes]] = {}
     for path, entry in come.items():
         if entry.mode != store.SUBMODULE:
             of_oid.setdefault(entry.oid, []).append(path)
+            continue
+        with _noting(path, faults), _parent(root, path, uid, make=True) as (handle, name):
+            _make_folder(handle, name, uid)
+            written.append(path)
     for oid, data in store.read_blobs(git, of_oid):
-        if store.stood_in(data) is None:
-            for path in of_oid[oid]:
+        for path in of_oid[oid] if store.stood_in(data) is None else ():
+            with _noting(path, faults):
                 put_bytes(root, path, come[path].mode, data, uid)
                 written.append(path)
     return sorted(written)
+
+
+@contextmanager
+def _noting(path: bytes, faults: dict[bytes, str] | None) -> Iterator[None]:
+    """Note why a path can't be put, where there is a place for it."""
+    try:
+        yield
+    except TreeError as error:
+        if faults is None:
+            raise
+        faults[path] = error.message
+    except OSError as error:
+        if faults is None or error.errno not in _IN_THE_WAY:
+            raise
+        faults[path] = f"{shown(path)} can't be written: {os.strerror(error.errno)}."
 
 
 def put_bytes(root: Path, path: bytes, mode: str, data: bytes, uid: int | None) -> None:
@@ -99,6 +127,14 @@ def remove_empty(root: Path, path: bytes) -> None:
             os.rmdir(name, dir_fd=parent)
 
 
+def remove_hollow(root: Path, path: bytes) -> None:
+    """Take away a link, FIFO, socket or device: there is nothing in it that could be lost."""
+    with suppress(FileNotFoundError), _parent(root, path, None, make=False) as (handle, name):
+        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            os.unlink(name, dir_fd=handle)
+
+
 def remove(root: Path, path: bytes) -> bool:
     """Take away a file, a link or an empty folder, and return whether it was there. Raises TreeError."""
     try:
@@ -131,25 +167,32 @@ def _prune(root: Path, path: bytes) -> None:
 def _parent(root: Path, path: bytes, uid: int | None, *, make: bool) -> Iterator[tuple[int, bytes]]:
     """Open the folder that holds the path. Raises FileNotFoundError, or TreeError when a link or file is on the way."""
     *parents, name = path.split(b"/")
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(root, flags)
+    here = ExitStack()
     try:
+        handle = here.enter_context(entered(os.fsencode(root), None, to_write=True))
         for part in parents:
             if make:
                 _make_folder(handle, part, uid)
-            try:
-                below = os.open(part, flags, dir_fd=handle)
-            except OSError as error:
-                if error.errno not in (errno.ENOTDIR, errno.ELOOP):
-                    raise
-                if not make:
-                    raise FileNotFoundError(shown(path)) from None
-                raise TreeError("NOT_A_DIRECTORY", f"{shown(part)} on the way to {shown(path)} is no folder.") from None
-            os.close(handle)
-            handle = below
+            with here:  # what is above may be closed again once what is below is open
+                here = ExitStack()
+                handle = here.enter_context(_below(handle, part, path, make=make))
         yield handle, name
     finally:
-        os.close(handle)
+        here.close()
+
+
+@contextmanager
+def _below(handle: int, part: bytes, path: bytes, *, make: bool) -> Iterator[int]:
+    with ExitStack() as opened:
+        try:
+            below = opened.enter_context(entered(part, handle, to_write=True))
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            if not make:
+                raise FileNotFoundError(shown(path)) from None
+            raise TreeError("NOT_A_DIRECTORY", f"{shown(part)} on the way to {shown(path)} is no folder.") from None
+        yield below
 
 
 def _make_folder(handle: int, name: bytes, uid: int | None) -> None:

@@ -33,6 +33,11 @@ class ReviewIn(BaseModel):
     summary: str = Field("", max_length=LIMIT_BODY)
     comments: list[CommentIn] = Field(default_factory=list, max_length=LIMIT_COMMENTS)
     snapshot: int | None = Field(None, ge=0, description="The snapshot you looked at; refused if it is not the latest.")
+    despite_proof: str = Field(
+        "",
+        max_length=LIMIT_BODY,
+        description="A sentence on why to approve although the proof is red, or not made yet; it goes into the commit.",
+    )
 
 
 class ReviewOut(BaseModel):
@@ -84,10 +89,21 @@ def comment(request: HttpRequest, run_id: int, asked: CommentIn) -> CommentOut:
 
 @router.post("/runs/{int:run_id}/reviews", response={201: ReviewOut}, auth=reviewer)
 def review(request: HttpRequest, run_id: int, asked: ReviewIn) -> ReviewOut:
-    """Decide on a run that waits for a human. Approving makes the branch, requesting changes starts the next round."""
+    """Decide on a run that waits for a human. Approving makes the branch, requesting changes starts the next round.
+
+    An approval against the proof is refused (409) without `despite_proof`: PROOF_RED, or PROOF_RUNNING while it is made.
+    """
     run = find_run(run_id)
     remarks = [_remark(each) for each in asked.comments]
-    row = reviewing.decide(run, caller(request), asked.verdict, asked.summary, remarks, seen=asked.snapshot)
+    row = reviewing.decide(
+        run,
+        caller(request),
+        asked.verdict,
+        asked.summary,
+        remarks,
+        seen=asked.snapshot,
+        despite=asked.despite_proof,
+    )
     return ReviewOut(id=row.pk, verdict=Verdict(row.verdict), branch=run.branch or None, commit=run.commit or None)
 
 

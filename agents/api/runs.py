@@ -9,15 +9,17 @@ from django.urls import reverse
 from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents import control, events, leaving, network
+from agents import control, events, leaving, network, proofs
 from agents.api.answers import AS_TEXT
 from agents.api.auth import caller, operator
 from agents.api.errors import not_found
-from agents.models import Budgets, Event, Kind, Run, Status
+from agents.models import Budgets, Run, Status
 from agents.outputs import read_output
-from agents.schema import EventsOut, event_json, public
+from agents.schema import EventsOut, event_json
 
 router = Router(tags=["runs"])
+
+FINDINGS = 50
 
 
 class Usage(BaseModel):
@@ -27,9 +29,27 @@ class Usage(BaseModel):
     usd: float
 
 
+class Integrity(BaseModel):
+    """What the run changed of what decides what the tests mean."""
+
+    counts: dict[str, int] = Field({}, description="How many findings of each kind.")
+    findings: list[dict[str, Any]] = Field([], description="The first 50, worst first.")
+    locks: list[str] = Field([], description="Lock files that differ, at most 50.")
+
+
 class Proof(BaseModel):
-    state: str = Field(description="none, running, green, red or stale")
-    commands: list[Any]
+    """What Sakura itself found of the files, and how that stands to them now."""
+
+    state: str = Field(
+        description="none, waiting, running, green, red, unproven, or stale: the files changed since, and are no "
+        "others that were proven."
+    )
+    snapshot: int | None = Field(None, description="The snapshot that it was made of.")
+    since: int | None = Field(None, description="Of a stale one: the first snapshot past it.")
+    reasons: list[str] = Field([], description="Sentences on why it is red, or unproven.")
+    commands: list[Any] = Field([], description="Each with command, exit_code, ending, duration_ms, output_tail.")
+    tests: dict[str, Any] = Field({}, description="How many passed, failed, were skipped; the names of bad ones.")
+    integrity: Integrity = Integrity()
 
 
 class ModelTraffic(BaseModel):
@@ -134,7 +154,7 @@ class PieceQuery(BaseModel):
 
 @router.get("/runs/{int:run_id}", response=RunOut)
 def run(request: HttpRequest, run_id: int) -> RunOut:
-    """Give one run. Three queries."""
+    """Give one run. Five queries at most."""
     return _out(request, find_run(run_id))
 
 
@@ -258,10 +278,22 @@ AGENT_AT_WORK = {Status.IMPLEMENTING: "implementer", Status.REVIEWING: "reviewer
 
 
 def _proof(row: Run) -> Proof:
-    """Return what the run's latest event of proof says; it is stale once the tree has changed since. One query."""
-    latest = Event.objects.filter(run_id=row.pk, kind=Kind.PROOF).order_by("-seq").first()
-    data = latest.data if latest else {}
-    state = data.get("state", "none")
-    if state in ("green", "red") and data.get("snapshot", row.snapshot) < row.snapshot:
-        state = "stale"
-    return Proof(state=state, commands=public(data.get("commands", [])))
+    """Return how the run's proof stands to its files. Three queries at most."""
+    found = proofs.standing(row)
+    proof = found.proof
+    if proof is None:
+        return Proof(state=found.state)
+    report: dict[str, Any] = proof.integrity or {}
+    return Proof(
+        state=found.state,
+        snapshot=proof.snapshot,
+        since=found.since or None,
+        reasons=proof.reasons,
+        commands=proof.commands,
+        tests=proof.tests,
+        integrity=Integrity(
+            counts=report.get("counts") or {},
+            findings=(report.get("findings") or [])[:FINDINGS],
+            locks=(report.get("locks") or [])[:FINDINGS],
+        ),
+    )

@@ -1,5 +1,6 @@
-"""The demo: a small sample repository with a real bug, and a scripted team that finds and fixes it."""
+"""The demo: a sample repository with a real bug, and a scripted team that tries to cheat before it fixes it."""
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -41,9 +42,9 @@ def start(by: User | None) -> Run:
 def _repository() -> Repository:
     """Return the sample repository, mirrored and ready."""
     source = _make_source()
-    known = Repository.objects.filter(is_demo=True).order_by("pk").first()
+    known = Repository.objects.filter(is_demo=True, source=str(source)).order_by("pk").first()
     repository = known or Repository.objects.create(
-        name=NAME, source=str(source), is_demo=True, verify=["python3 -m unittest"]
+        name=_free_name(), source=str(source), is_demo=True, verify=["python3 -m unittest"]
     )
     if repository.status != Repository.Status.READY:
         sources.mirror(repository.pk)
@@ -53,9 +54,15 @@ def _repository() -> Repository:
     return repository
 
 
+def _free_name() -> str:
+    """Return a name that no demo of an earlier version has."""
+    taken = set(Repository.objects.filter(name__startswith=NAME).values_list("name", flat=True)[:100])
+    return next(name for name in (NAME, *(f"{NAME} {n}" for n in range(2, 103))) if name not in taken)
+
+
 def _make_source() -> Path:
-    """Return the folder of the sample project as a git repository with one commit."""
-    folder = Path(settings.SAKURA_DATA_DIR) / "demo" / "almanac"
+    """Return the folder of the sample project as a git repository with one commit; another version has another one."""
+    folder = Path(settings.SAKURA_DATA_DIR) / "demo" / f"almanac-{_version()}"
     if (folder / ".git" / "refs" / "heads" / "main").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -65,6 +72,12 @@ def _make_source() -> Path:
         os.chmod(path, 0o755 if path.is_dir() else 0o644)
     _commit(folder)
     return folder
+
+
+def _version() -> str:
+    files = sorted(path for path in PROJECT.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    told = b"".join(path.relative_to(PROJECT).as_posix().encode() + b"\0" + path.read_bytes() for path in files)
+    return hashlib.sha256(told).hexdigest()[:12]
 
 
 def _commit(folder: Path) -> None:

@@ -32,6 +32,11 @@ class Migration(migrations.Migration):
             name='proof_state',
             field=models.CharField(blank=True, help_text='Of the latest proof; empty: none was begun.', max_length=10),
         ),
+        migrations.AddField(
+            model_name='review',
+            name='despite',
+            field=models.TextField(blank=True, help_text='Why it is approved although the proof speaks against it.'),
+        ),
         migrations.AlterField(
             model_name='event',
             name='kind',
@@ -75,7 +80,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['run', 'pk'],
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['state'], name='waiting_proofs')],
+                'indexes': [models.Index(condition=models.Q(('state__in', ['waiting', 'running'])), fields=['state'], name='open_proofs')],
                 'constraints': [models.UniqueConstraint(fields=('run', 'tree'), name='one_proof_per_tree'), models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'running', 'green', 'red', 'unproven'])), name='proof_state')],
             },
         ),

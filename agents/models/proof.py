@@ -51,7 +51,7 @@ class Proof(models.Model):
             models.UniqueConstraint(fields=["run", "tree"], name="one_proof_per_tree"),
             models.CheckConstraint(condition=Q(state__in=ProofState.values), name="proof_state"),
         ]
-        indexes = [models.Index(fields=["state"], condition=Q(state="waiting"), name="waiting_proofs")]
+        indexes = [models.Index(fields=["state"], condition=Q(state__in=["waiting", "running"]), name="open_proofs")]
 
     def __str__(self) -> str:
         return f"{self.state} proof of snapshot {self.snapshot} of run {self.run_id}"

@@ -26,6 +26,7 @@ class Review(models.Model):
     score = models.PositiveSmallIntegerField(null=True, blank=True, help_text="1 to 10; agents give one.")
     summary = models.TextField(blank=True)
     findings = models.JSONField(default=list)
+    despite = models.TextField(blank=True, help_text="Why it is approved although the proof speaks against it.")
     snapshot = models.PositiveIntegerField(default=0, help_text="The snapshot that was judged.")
     created_at = models.DateTimeField(auto_now_add=True)
 

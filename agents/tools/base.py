@@ -1,7 +1,7 @@
 """What a tool is: its effect, its failure, its result, and the context it is called in."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
@@ -159,12 +159,45 @@ def limits() -> Limits:
     return Limits(**settings.SAKURA_LIMITS)
 
 
+class Decided(Protocol):
+    """What the policy decided of a call (agents/rules.py: Decision)."""
+
+    @property
+    def allowed(self) -> bool: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
+class Protected(Protocol):
+    """What keeps a path from being written (agents/protected.py: Protection)."""
+
+    @property
+    def rule(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
 class Rules(Protocol):
     """What a tool asks of the policy (agents/policy.py); each `may_` raises ToolError when the answer is no."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """The globs of paths that nobody but people may see; lists and searches leave them out."""
+
+    def of_call(self, tool: str, effect: str) -> "Rules":
+        """Return the rules as they are for a call of this tool and effect, so that those which name one fit."""
+
+    def decision(self, tool: str, effect: str, *, paths: Sequence[str] = (), command: str = "") -> Decided:
+        """Return what is decided of a call by what it names, and by which rule; it raises nothing."""
+
+    def protection(self, path: str) -> Protected | None:
+        """Return what protects a path (relative, posix) from any agent's writing, by whatever means; None: nothing."""
 
     def hides(self, path: str) -> bool:
         """Return whether the path (relative, posix) fits one of the hidden globs."""
@@ -251,6 +284,15 @@ class Secrets(Protocol):
 
 
 @dataclass(frozen=True)
+class ProofWord:
+    """What Sakura itself found of the work under review: the proof's state, and what speaks against an approval."""
+
+    state: str = "none"
+    against: tuple[str, ...] = ()
+    """Sentences; none where an approval needs no word on why."""
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """All that a tool may use. Tools import `workspaces` and this module, nothing else."""
 
@@ -271,6 +313,8 @@ class ToolContext:
     limits: Limits
     sees_images: bool = True
     """Whether the model can look at pictures."""
+    proof: ProofWord = ProofWord()
+    """Of the work that a reviewer judges."""
     tool: str = ""
     """The name of the tool that is called (set by the runner)."""
     effect: Effect = Effect.EXECUTE

@@ -6,7 +6,8 @@ import logging
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +21,9 @@ from workspaces.paths import WorkspaceError
 logger = logging.getLogger(__name__)
 
 PATH_ARGUMENTS = ("file_path", "path")
+_TAKES_LINKS = frozenset({"revert_file"})
+"""Tools that take a link for itself, and not for what it leads to."""
+_WHY_CHARS = 500
 _NOTE_CHARS = 1000
 """What a tool that bounds itself may add in notes."""
 
@@ -33,14 +37,15 @@ class Call(Protocol):
     def input(self) -> Any: ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prepared:
-    """A call that can be carried out."""
+    """A call that can be carried out. `decision`: what the rules said of it, in JSON; empty until they are asked."""
 
     tool: Tool
     args: Input
     effect: Effect
     root: Path | None
+    decision: dict[str, Any] = field(default_factory=dict)
 
     @property
     def resolved(self) -> dict[str, str]:
@@ -82,10 +87,44 @@ def prepare(call: Call, tools: Sequence[Tool], root: Path | None = None) -> Prep
 
 
 def decide(prepared: Prepared, rules: Rules) -> None:
-    """Ask the policy about the call, before anything of it is done. Raises ToolError, such as BLOCKED_COMMAND."""
-    rules.may_use(prepared.tool.name)
-    if prepared.tool.decide:
-        prepared.tool.decide(prepared.args, rules)
+    """Ask the policy about the call, before anything of it is done, and note what it said.
+
+    Raises ToolError, such as BLOCKED_COMMAND or PROTECTED_PATH.
+    """
+    tool, effect = prepared.tool, prepared.effect
+    try:
+        rules.may_use(tool.name)
+        bound = rules.of_call(tool.name, effect)
+        if tool.decide:
+            tool.decide(prepared.args, bound)
+        paths = _named_paths(prepared)
+        for path in paths:
+            if effect is Effect.WRITE:
+                bound.may_write(path)
+            bound.may_read(path)
+        found = bound.decision(tool.name, effect, paths=paths, command=str(getattr(prepared.args, "command", "")))
+        prepared.decision = _noted(found.allowed, found.rule, found.source, found.why)
+        if not found.allowed:
+            raise ToolError("DENIED", f"{tool.name}: rule `{found.rule}`: {found.why}", prepared.decision)
+    except ToolError as error:
+        if "rule" in error.data:
+            prepared.decision = _noted(False, error.data["rule"], error.data.get("source", "defaults"), error.message)
+        raise
+
+
+def _noted(allowed: bool, rule: str, source: str, why: str) -> dict[str, Any]:
+    return {"allowed": allowed, "rule": rule, "source": source, "why": why[:_WHY_CHARS]}
+
+
+def _named_paths(prepared: Prepared) -> list[str]:
+    """Return the paths that the call names, relative to the workspace, as far as they lie in it."""
+    found: list[str] = []
+    where = paths.resolve_parent if prepared.tool.name in _TAKES_LINKS else paths.resolve
+    for given in (getattr(prepared.args, name, None) for name in PATH_ARGUMENTS):
+        if prepared.root is not None and isinstance(given, str):
+            with suppress(WorkspaceError):  # the call itself will say what is wrong with it
+                found.append(where(prepared.root, given).relative)
+    return [path for path in found if path]
 
 
 def _read_input(tool: Tool, given: Any) -> Input:
@@ -146,7 +185,8 @@ def _resolved(args: Input, root: Path | None) -> dict[str, str]:
 def execute(prepared: Prepared, ctx: ToolContext) -> Result:
     """Carry out the call and return its result, timed and bounded; whole outputs that were cut are stored."""
     started = time.perf_counter()
-    result = _execute(prepared, replace(ctx, tool=prepared.tool.name, effect=prepared.effect))
+    name, effect = prepared.tool.name, prepared.effect
+    result = _execute(prepared, replace(ctx, tool=name, effect=effect, rules=ctx.rules.of_call(name, effect)))
     return replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3))
 
 

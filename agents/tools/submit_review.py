@@ -4,7 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.tools.base import Effect, Input, Output, Result, ToolContext, tool
+from agents.tools.base import Effect, Input, Output, Result, ToolContext, ToolError, tool
+
+DESPITE_CHARS = 20
+"""What a word on why a red proof is no hindrance must have at least."""
 
 
 class Finding(BaseModel):
@@ -22,6 +25,12 @@ class SubmitReview(Input):
     score: int = Field(ge=1, le=10, description="The quality of the work, from 1 to 10.")
     summary: str = Field(min_length=1, max_length=20_000, description="What you looked at, and why you decided so.")
     findings: list[Finding] = Field(default_factory=list, max_length=200)
+    despite: str = Field(
+        "",
+        max_length=2000,
+        description="Only to approve against a proof that is not green, or an integrity report that names bad changes: "
+        "a sentence on why. People see it.",
+    )
 
 
 class SubmitReviewOutput(Output):
@@ -31,6 +40,7 @@ class SubmitReviewOutput(Output):
     score: int
     summary: str
     findings: list[Finding]
+    despite: str = ""
     unproven: list[str] = []
 
 
@@ -40,5 +50,19 @@ def submit_review(ctx: ToolContext, args: SubmitReview) -> Result:
 
     Say in the findings what is wrong, where, and what to do about it.
     """
+    _must_say_why(ctx, args)
     claim = args.model_dump()
     return Result("The review is submitted.", SubmitReviewOutput(**claim).dump(), finish=claim)
+
+
+def _must_say_why(ctx: ToolContext, args: SubmitReview) -> None:
+    """A verdict is no better than the proof allows, unless it says why."""
+    if args.verdict != "approve" or not ctx.proof.against or len(args.despite.strip()) >= DESPITE_CHARS:
+        return
+    raise ToolError(
+        "INVALID_INPUT",
+        f"an approval that the facts speak against needs a word on why. {' '.join(ctx.proof.against)} "
+        "Ask for changes, or give the sentence that says why this is no hindrance in `despite`, in at least "
+        f"{DESPITE_CHARS} characters; people see it.",
+        {"despite": "missing", "proof": ctx.proof.state},
+    )

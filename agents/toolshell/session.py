@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from django.db import connections, transaction
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from agents import policy
+from agents import policies, policy
 from agents.models import Agent, Policy
 from agents.providers.base import Call
 from agents.skills import AgentSkills
@@ -210,7 +210,8 @@ def opened(tree: Path, owed: loan.Loan, task_policy: Policy, agent: Agent, *, de
     """Return a session of an agent in a folder (a real path); commands start at that path. Raises FolderError."""
     workspace = open_folder(tree, owed.pk)
     own(workspace.home, owed.uid)
-    rules = policy.rules_for(task_policy, agent)
+    applied = policies.of_task(task_policy)
+    rules = policy.rules_for(applied, agent, policies.baseline(workspace))
     names = [tool.name for tool in runner.usable(runner.available(agent, "full"), rules)]
     skills = AgentSkills(workspace, rules, names)
     place = Place(
@@ -218,7 +219,7 @@ def opened(tree: Path, owed: loan.Loan, task_policy: Policy, agent: Agent, *, de
         home=workspace.home,
         mode=Tree.OVERLAY if agent is Agent.REVIEWER else Tree.WRITE,
         uid=owed.uid,
-        network=tuple(task_policy.network),
+        network=tuple(applied.policy.network),
         starts_at_real_path=True,
     )
     return Session(workspace, agent, skills.narrowed(rules), place, limits(), skills, decide_only)

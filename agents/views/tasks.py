@@ -13,7 +13,7 @@ from agents import demo as sample
 from agents.access import requires
 from agents.control import Refused
 from agents.forms.task import TaskForm
-from agents.launching import PROMPT_LIMIT
+from agents.launching import PROMPT_LIMIT, WrongField, check_policy
 from agents.models import IdempotencyKey, Role, Run, Task
 from agents.models.task import SCRIPTED
 from agents.providers import models
@@ -82,8 +82,12 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
     base = data["base"] or repository.default_branch
     try:
         commit = sources.resolve(repository, base)
+        check_policy(repository, commit)
     except (sources.SourceError, GitError) as error:
         form.add_error("base", str(error))
+        return None
+    except WrongField as wrong:
+        form.add_error(wrong.field, wrong.sentence)
         return None
     try:
         return control.launch(

@@ -4,6 +4,7 @@ import pytest
 
 from agents.models import Policy
 from agents.narrowing import COMMAND_TOOLS, Allowed, Loaded, NarrowedRules, allowed, remaining
+from agents.policies import of_task
 from agents.policy import rules_for
 from agents.tools import runner
 from agents.tools.base import REGISTRY, ToolError
@@ -80,7 +81,7 @@ def test_a_skill_never_gives_what_the_agent_did_not_have() -> None:
 
 def rules(*loaded: Loaded, agent: str = "implementer") -> NarrowedRules:
     tools = [tool.name for tool in runner.available(agent, "full")]
-    return NarrowedRules(rules_for(Policy(), agent), tools, loaded)
+    return NarrowedRules(rules_for(of_task(Policy()), agent, None), tools, loaded)
 
 
 def run(command: str, *patterns: tuple[str, ...]) -> str:
@@ -228,7 +229,7 @@ def test_a_pattern_of_many_stars_does_not_hang() -> None:
 
 
 def test_the_policy_is_asked_first() -> None:
-    policy = rules_for(Policy(blocklist=["run_command(git push *)"]), "implementer")
+    policy = rules_for(of_task(Policy(blocklist=["run_command(git push *)"])), "implementer", None)
     with pytest.raises(ToolError, match="BLOCKED_COMMAND"):
         NarrowedRules(policy, (), [Loaded("a", ("run_command",), ("ls",))]).may_run("git push origin main")
 
@@ -251,7 +252,9 @@ def test_ending_the_work_and_loading_a_skill_are_always_left(agent: str, tool: s
 
 
 def test_what_else_the_rules_say_is_unchanged() -> None:
-    narrow = NarrowedRules(rules_for(Policy(hidden=["*.key"], secrets_allowed=["f/*"]), "implementer"), (), ())
+    narrow = NarrowedRules(
+        rules_for(of_task(Policy(hidden=["*.key"], secrets_allowed=["f/*"])), "implementer", None), (), ()
+    )
     assert (narrow.hidden, narrow.hides("a.key"), narrow.may_hold_secrets("f/x")) == (("*.key",), True, True)
     with pytest.raises(ToolError, match="DENIED"):
         narrow.may_read("a.key")

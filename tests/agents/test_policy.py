@@ -4,14 +4,14 @@ import pytest
 from pydantic import ValidationError
 from pytest_django import Settings
 
-from agents import policy
+from agents import policies, policy
 from agents.models import Policy, Task
 from agents.tools import runner
 from agents.tools.base import Rules, ToolError
 
 
 def rules(**fields: list[str]) -> Rules:
-    return policy.rules_for(Policy(**fields), "implementer")
+    return policy.rules_for(policies.of_task(Policy(**fields)), "implementer", None)
 
 
 def refusal(rules: Rules, command: str) -> ToolError:
@@ -22,7 +22,7 @@ def refusal(rules: Rules, command: str) -> ToolError:
 
 def test_a_refused_command_names_its_rule_and_another_way() -> None:
     error = refusal(rules(), "ls && sudo apt install x")
-    assert (error.code, error.data) == ("BLOCKED_COMMAND", {"rule": "sudo"})
+    assert (error.code, error.data) == ("BLOCKED_COMMAND", {"rule": "sudo", "source": "defaults"})
     assert "rule `sudo`" in error.message
     assert "set-up" in error.message
 
@@ -42,7 +42,7 @@ def test_the_installations_rules_hold_for_every_task(settings: Settings) -> None
 
 def test_a_rule_that_cannot_be_read_any_more_lets_nothing_run() -> None:
     stored = Task(policy={"blocklist": ["gone_tool(x)"]}).rules()
-    error = refusal(policy.rules_for(stored, "implementer"), "ls")
+    error = refusal(policy.rules_for(policies.of_task(stored), "implementer", None), "ls")
     assert (error.code, "gone_tool" in error.message) == ("BLOCKED_COMMAND", True)
 
 

@@ -54,7 +54,7 @@ def test_a_scripted_run_goes_from_the_queue_to_the_human(launch: Callable[..., R
         "model_response", "tool_call", "tool_result",
         "model_response", "tool_call", "snapshot", "tool_result",
         "model_response", "tool_call", "tool_result",
-        "status", "note", "model_response", "tool_call", "tool_result", "review", "status",
+        "status", "proof", "note", "model_response", "tool_call", "tool_result", "review", "status",
     ]  # fmt: skip
     assert [event.seq for event in run.events.order_by("seq")] == list(range(1, run.last_seq + 1))
     assert (run.snapshot, run.changed_files, run.additions, run.deletions) == (1, 1, 1, 1)

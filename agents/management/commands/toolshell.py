@@ -15,8 +15,8 @@ from agents.toolshell.lines import LINE_BYTES, BadLine, Channel, read_object
 from agents.toolshell.session import Session, opened
 from workspaces.store import StoreError
 
-DEFAULT_POLICY = Policy(unprotected=[".github/**"])
-"""Nobody merges what is written here, so nothing runs by itself."""
+DEFAULT_POLICY = Policy(unprotected=[".github/**"], may_change_tests=True)
+"""Nobody merges what is written here, so nothing runs by itself, and nobody takes passing tests for a proof."""
 POLICY_BYTES = 1_000_000
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agents import policy
+from agents import policies
 from agents.models import Policy
+from agents.policy import TaskRules, rules_for
 from agents.providers.base import Call
 from agents.skills import AgentSkills
 from agents.tools import runner
@@ -72,6 +73,11 @@ class Bench:
         self.skills = AgentSkills()
 
     @property
+    def rules(self) -> TaskRules:
+        """The rules of the policy; which tests exist at the base is not known, so all may be changed."""
+        return rules_for(policies.of_task(self.policy), self.agent, None)
+
+    @property
     def tree(self) -> Path:
         return self.workspace.tree
 
@@ -82,7 +88,7 @@ class Bench:
             call_id=f"call_{self.step}",
             step=self.step,
             reads=self.reads,
-            rules=policy.rules_for(self.policy, self.agent),
+            rules=self.rules,
             journal=self.journal,
             place=sandbox.Place(
                 tree=self.tree,
@@ -110,7 +116,7 @@ class Bench:
             prepared = runner.prepare(
                 Call(f"call_{self.step}", name, arguments), runner.available(self.agent, "full"), self.tree
             )
-            runner.decide(prepared, policy.rules_for(self.policy, self.agent))
+            runner.decide(prepared, self.rules)
         except ToolError as error:
             return runner.failure(error)
         result = runner.execute(prepared, self.context())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents import policy
+from agents import policies, policy
 from agents.models import Policy
 from tests.agents.tools.bench import Bench
 
@@ -87,7 +87,7 @@ def test_all_that_is_suggested_passes_the_policy(bench: Bench, sample: str, fold
     assert commands or (folder and sample in {"cmake", "make", "pipenv"})  # these make no project of a folder below
     assert data["left_out"] == 0
     for command in commands:
-        policy.rules_for(Policy(), "implementer").may_run(command)
+        policy.rules_for(policies.of_task(Policy()), "implementer", None).may_run(command)
 
 
 def test_what_the_policy_blocks_is_left_out(bench: Bench) -> None:

@@ -1,0 +1,198 @@
+"""What a proof and its integrity report say in words: to the implementer, to the reviewer, and for a verdict."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agents.models import Proof, ProofState
+from agents.tools.base import ProofWord
+from workspaces.integrity.findings import FindingKind
+from workspaces.models import Snapshot
+
+TAIL_CHARS = 6000
+"""Of the outputs of failed commands, for an agent."""
+FINDINGS = 40
+PATHS = 20
+LINE_CHARS = 200
+_NAMES = 20
+_KINDS = {
+    FindingKind.REMOVED: "removed (a test, or a check in one, is gone)",
+    FindingKind.SKIPPED: "skipped (a test does not run, or may fail)",
+    FindingKind.LOOSENED: "loosened (a check accepts more)",
+    FindingKind.RETUNED: "retuned (a check expects another value)",
+    FindingKind.CONFIGURATION: "configuration (which tests run, and how)",
+    FindingKind.SHADOWED: "shadowed (a file is found in place of, or before, the tested one)",
+    FindingKind.ADDED: "added (new tests; nothing bad by itself)",
+}
+
+
+def suspect(counts: dict[str, int]) -> dict[str, int]:
+    """Return how many findings there are of each kind that may be bad."""
+    return {kind: count for kind, count in counts.items() if kind != FindingKind.ADDED and count}
+
+
+def listed(counts: dict[str, int]) -> str:
+    """Return counts by kind as a list, as in "2 removed, 1 loosened"."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+
+
+# --- for the implementer -----------------------------------------------------------------------------
+
+
+def for_implementer(data: dict[str, Any]) -> str:
+    """Return a red proof, from the data of its event, as the words that send the implementer back to work."""
+    of = Snapshot.called(int(data.get("snapshot") or 0))
+    lines = [
+        f"The proof of {of} is red. Sakura ran the verify commands itself: in a fresh tree, with the protected files, "
+        "such as the tests, as they are at the baseline.",
+        *_bullets(data.get("reasons")),
+        *_put_right(data),
+        *_outputs(data.get("commands") or []),
+        *_findings(data.get("findings") or [], data.get("integrity") or {}),
+        "Mend the code, not what judges it, then call finish_task again.",
+    ]
+    return "\n".join(lines)
+
+
+def _bullets(items: Any) -> list[str]:
+    return [f"- {_line(item)}" for item in (items or [])[:_NAMES]]
+
+
+def _line(text: Any, limit: int = LINE_CHARS * 2) -> str:
+    shown = " ".join(str(text).split())
+    return shown if len(shown) <= limit else f"{shown[:limit]}…"
+
+
+def _put_right(data: dict[str, Any]) -> list[str]:
+    """Return which of the run's changes the proof did not let count."""
+    back, out = data.get("put_back") or [], data.get("left_out") or []
+    lines = []
+    if back:
+        lines.append(f"Put back to the baseline for it: {_names(back)}.")
+    if out:
+        lines.append("Left out of it:")
+        lines += [f"- {_line(each.get('path'))}: {_line(each.get('why'))}" for each in out[:PATHS]]
+        lines += [f"… and {len(out) - PATHS:,} more"] if len(out) > PATHS else []
+    return lines
+
+
+def _names(paths: list[Any]) -> str:
+    more = f" and {len(paths) - PATHS:,} more" if len(paths) > PATHS else ""
+    return ", ".join(_line(path) for path in paths[:PATHS]) + more
+
+
+def _outputs(commands: list[dict[str, Any]]) -> list[str]:
+    """Return how each command ended, with the end of what the failed ones printed."""
+    failed = [each for each in commands if each.get("exit_code") != 0]
+    room = TAIL_CHARS // max(1, len(failed))
+    lines = []
+    for each in commands:
+        lines.append(_ended(each))
+        tail = str(each.get("output_tail") or "").rstrip()[-room:] if each in failed else ""
+        lines += [f"    {line}" for line in tail.splitlines()]
+    return lines
+
+
+def _ended(command: dict[str, Any]) -> str:
+    code = command.get("exit_code")
+    how = f"exit code {code}" if code is not None else str(command.get("ending") or "").replace("_", " ")
+    why = f" ({_line(command['why'])})" if command.get("why") else ""
+    return f"$ {_line(command.get('command'))} → {how}{why}"
+
+
+# --- the integrity report ----------------------------------------------------------------------------
+
+
+def _findings(findings: list[dict[str, Any]], counts: dict[str, int]) -> list[str]:
+    """Return the report's findings by kind, with the lines, worst first; nothing where there is none."""
+    if not counts:
+        return []
+    head = f"What changed of what decides what the tests mean ({listed(counts)}):"
+    shown = findings[:FINDINGS]
+    by_kind = {kind: [each for each in shown if each.get("kind") == kind] for kind in FindingKind}
+    lines = [head]
+    for kind, of_kind in by_kind.items():
+        lines += [f"{_KINDS[kind]}:", *(line for each in of_kind for line in _finding(each))] if of_kind else []
+    more = sum(counts.values()) - len(shown)
+    return [*lines, f"… and {more:,} more"] if more > 0 else lines
+
+
+def _finding(finding: dict[str, Any]) -> Iterable[str]:
+    line = finding.get("new_line") or finding.get("old_line")
+    name = f" `{_line(finding['name'])}`" if finding.get("name") else ""
+    yield f"- {_line(finding.get('path'))}{f':{line}' if line else ''}{name}: {_line(finding.get('why'))}"
+    for sign, key in (("-", "old"), ("+", "new")):
+        if text := finding.get(key):
+            yield f"    {sign} {_line(text, LINE_CHARS)}"
+
+
+# --- for the reviewer --------------------------------------------------------------------------------
+
+
+def for_reviewer(proof: Proof | None) -> str:
+    """Return what Sakura itself found of the work, for the one who reviews it."""
+    if proof is None:
+        return "There is no proof of this snapshot."
+    report: dict[str, Any] = proof.integrity or {}
+    lines = [
+        "# The proof, made by Sakura itself\n",
+        f"State: {proof.state}. The verify commands ran in a fresh tree of the work, with the protected files, such as "
+        "the tests, as they are at the baseline, and without planted files."
+        if proof.commands
+        else f"State: {proof.state}. No command was run.",
+        *_bullets(proof.reasons),
+        *map(_ended, proof.commands),
+        *_tests(proof.tests),
+        *_put_right({"put_back": proof.put_back, "left_out": proof.left_out}),
+        "\n# Integrity of the tests\n",
+        *(
+            _findings(report.get("findings") or [], report.get("counts") or {})
+            or ["Nothing that decides what the tests mean was changed."]
+        ),
+        *_beside(report),
+    ]
+    if sentences := against(proof):
+        lines += ["", "To approve all the same, say why in submit_review's `despite`: people see it.", *sentences]
+    return "\n".join(lines)
+
+
+def _tests(tests: dict[str, Any]) -> list[str]:
+    if not any(tests.get(name) for name in ("passed", "failed", "skipped")):
+        return []
+    counted = ", ".join(f"{tests.get(name) or 0:,} {name}" for name in ("passed", "failed", "skipped"))
+    lines = [f"Tests: {counted}."]
+    if already := tests.get("already_red"):
+        lines.append(f"At the base {already:,} of these were red already.")
+    named = (("missing", "Missing now"), ("failing", "Failing now"), ("now_skipped", "Skipped now"))
+    lines += [f"{label}: {_names(list(tests[name]))}." for name, label in named if tests.get(name)]
+    return lines
+
+
+def _beside(report: dict[str, Any]) -> list[str]:
+    locks, unread = report.get("locks") or [], report.get("unread") or []
+    lines = [f"Lock files differ: {_names(list(locks))}."] if locks else []
+    return [*lines, *(f"Not looked into: {_line(path)}: {_line(why)}" for path, why in unread[:PATHS])]
+
+
+# --- for a verdict -----------------------------------------------------------------------------------
+
+
+def word(proof: Proof | None) -> ProofWord:
+    """Return what an approval by the reviewer has to be held against."""
+    return ProofWord(proof.state, tuple(against(proof))) if proof else ProofWord()
+
+
+def against(proof: Proof) -> list[str]:
+    """Return in sentences what speaks against an approval; that no verify command is named does not."""
+    of = Snapshot.called(proof.snapshot)
+    said = []
+    if proof.state == ProofState.RED:
+        said.append(f"The proof of {of} is red: {_why(proof)}")
+    elif proof.state == ProofState.UNPROVEN and proof.commands:
+        said.append(f"Nothing is proven of {of}: {_why(proof)}")
+    if counts := suspect((proof.integrity or {}).get("counts") or {}):
+        said.append(f"The integrity report names changes of what the tests mean: {listed(counts)}.")
+    return said
+
+
+def _why(proof: Proof) -> str:
+    return " ".join(_line(reason) for reason in proof.reasons[:5]) or "it gives no reason."

@@ -1,0 +1,114 @@
+"""What two trees differ in that may matter to tests: by role, with what the commands that verify use of them."""
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workspaces import globs, store
+from workspaces.git import Git
+from workspaces.integrity import configuration
+from workspaces.integrity.layout import Layout
+from workspaces.integrity.roles import Role, role_of
+from workspaces.integrity.shadowing import Intruder, intruders
+from workspaces.integrity.sides import Changed, Side, changed, folder_of, name_of
+from workspaces.integrity.used import Used, used
+
+_GOALS = ("make", "just", "task", "tox", "nox", "rake")
+
+
+@dataclass
+class Matters:
+    """The baseline and a given tree, side by side. `tests`: globs of tests beyond the usual ones."""
+
+    base: Side
+    now: Side
+    tests: tuple[str, ...]
+    verify: Sequence[str]
+
+    @classmethod
+    def of(cls, git: Git, base: str, tree: str, tests: tuple[str, ...], verify: Sequence[str]) -> "Matters":
+        return cls(Side.of(git, base), Side.of(git, tree), tests, verify)
+
+    @cached_property
+    def changes(self) -> list[Changed]:
+        return changed(self.base.git, self.base.tree, self.now.tree)
+
+    @cached_property
+    def used(self) -> Used:
+        """What the verify commands use of the baseline."""
+        return used(self.base, self.verify)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(self.base.entries.keys())
+
+    @cached_property
+    def intruders(self) -> list[Intruder]:
+        new = [path for path in self.now.entries if path not in self.base.entries]
+        return intruders(self.layout, self.now.entries.keys(), new, self.now.data)
+
+    @cached_property
+    def _links(self) -> dict[str, str]:
+        """Links of the baseline that are about tests, by what they lead to: that is about tests as well."""
+        found: dict[str, str] = {}
+        for path, entry in self.base.entries.items():
+            if entry.mode == store.LINK and (role_of(path) is not Role.OTHER or _is_tests(path)):
+                size = self.base.size(path)
+                if 0 < size < 4096 and len(found) < 200:
+                    target = store.read_blob(self.base.git, entry.oid).decode("utf-8", "surrogateescape")
+                    found[posixpath.normpath(posixpath.join(folder_of(path), target))] = path
+        return found
+
+    def role(self, path: str) -> Role:
+        """Return what a file is to the tests, by its path, the links that lead to it, and the task's own globs."""
+        role = role_of(path)
+        if role is Role.OTHER or role is Role.MANIFEST:
+            if self.tests and globs.covering(self.tests)(path):
+                return Role.TEST
+            for target, link in self._links.items():
+                if path == target or path.startswith(f"{target}/"):
+                    return role_of(link + path[len(target) :]) if path != target else role_of(link)
+        return role
+
+    def is_used(self, path: str) -> bool:
+        """Return whether the verify commands run the file, or read it as their options."""
+        return path in self.used.files
+
+    def names(self, path: str) -> frozenset[str]:
+        """Return the targets, scripts and so on of this file that the verify commands use."""
+        return self.used.in_folder(folder_of(path))
+
+    def counts_when_new(self, path: str) -> bool:
+        """Return whether a file that the baseline doesn't have decides something of the tests that it has.
+
+        A manifest, or a file of targets, of a project of its own that the run adds decides nothing of these.
+        """
+        if self.role(path) is Role.RUNNER:
+            return self._runs(path)
+        return self.layout.covers_tests(_project_of(path), "")
+
+    def _runs(self, path: str) -> bool:
+        name = name_of(path).lower()
+        tool = next((tool for tool in _GOALS if tool in name), "")
+        if name == "tox.ini":
+            return self.layout.covers_tests(folder_of(path), "python")
+        return bool(self.used.programs & {tool, f"g{tool}"}) and bool(self.names(path) or tool in ("nox", "rake"))
+
+
+def _project_of(path: str) -> str:
+    """Return the folder whose project a file is about: that of the file, or the one above for `.cargo` and `.mvn`."""
+    folder = folder_of(path)
+    return folder_of(folder) if name_of(folder) in (".cargo", ".mvn", ".config") else folder
+
+
+def _is_tests(path: str) -> bool:
+    return role_of(f"{path}/x") is Role.TEST
+
+
+def is_configuration(matters: Matters, path: str) -> bool:
+    """Return whether the file, or a part of it, decides which tests run, and how."""
+    role = matters.role(path)
+    if role in (Role.OPTIONS, Role.RUNNER, Role.PIPELINE, Role.MANIFEST):
+        return True
+    return matters.is_used(path) or configuration.reader_of(path) is not None

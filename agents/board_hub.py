@@ -13,8 +13,9 @@ EVERY_S = 0.25
 RUNS_WATCHED = 300
 ROWS_AT_ONCE = 50
 
-Marks = dict[int, tuple[int, str]]
-"""Of each run, its last event and status."""
+Marks = dict[int, list[Any]]
+"""Of each run, its last event, its status and what its row says of its proof."""
+COLUMNS = ("last_seq", "status", "proof_state", "proof_snapshot")
 
 
 class BoardHub(Hub):
@@ -54,11 +55,10 @@ class BoardHub(Hub):
 
 
 def _marks(rang: set[int]) -> Marks:
-    columns = ("pk", "last_seq", "status")
-    rows = [*Run.objects.order_by("-pk").values_list(*columns)[:RUNS_WATCHED]]
+    rows = [*Run.objects.order_by("-pk").values_list("pk", *COLUMNS)[:RUNS_WATCHED]]
     if old := rang - {row[0] for row in rows}:
-        rows += Run.objects.filter(pk__in=old).values_list(*columns)
-    return {run_id: (last_seq, status) for run_id, last_seq, status in rows}
+        rows += Run.objects.filter(pk__in=old).values_list("pk", *COLUMNS)
+    return {run_id: marks for run_id, *marks in rows}
 
 
 def _rows(run_ids: list[int]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from agents.models import Role, has_role, roles_of
 WORKSPACE = ("workspace_files", "workspace_file", "workspace_reads", "workspace_baselines", "workspace_sakura")
 SECTIONS = {
     "board": ("Board", frozenset({"board", "task_new", "task", "run", "review", "revert", "comment", *WORKSPACE})),
-    "repositories": ("Repositories", frozenset({"repositories", "repository", "repository_add"})),
+    "repositories": ("Repositories", frozenset({"repositories", "repository", "repository_add", "repository_policy"})),
     "settings": ("Settings", frozenset({"settings", "token_make", "user_save", "skills"})),
 }
 

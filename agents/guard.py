@@ -25,9 +25,10 @@ INSTEAD = "Write a new test in a file of its own, or say in your summary what is
 
 
 class Touched(NamedTuple):
-    """One protected path that was changed: what it was, what was done to it, and what protects it."""
+    """One protected path that was changed: what it was in snapshot `before`, what was done to it, what protects it."""
 
     was: TreeEntry | None
+    before: int
     status: str
     rule: str
     why: str = ""
@@ -59,7 +60,7 @@ class Guarded:
             "call_id": call_id,
             "paths": [_row(path, each) for path, each in sorted(self.put_back.items())[:LISTED]],
             "count": len(self.put_back),
-            "left": [_row(path, each) | {"why": each.why} for path, each in sorted(self.left.items())[:LISTED]],
+            "left": [_left(path, each) for path, each in sorted(self.left.items())[:LISTED]],
             "left_count": len(self.left),
             "cleared": [shown(path) for path in self.cleared[:LISTED]],
             "before": self.before,
@@ -88,6 +89,10 @@ class Guarded:
 
 def _row(path: bytes, each: Touched) -> dict[str, str]:
     return {"path": shown(path), "rule": each.rule, "status": each.status}
+
+
+def _left(path: bytes, each: Touched) -> dict[str, Any]:
+    return _row(path, each) | {"why": each.why, "before": each.before}
 
 
 def _listed(found: Mapping[bytes, Touched]) -> str:
@@ -122,13 +127,12 @@ class Guard:
         """
         place, before = self.session.place, self.session.run.snapshot
         found, changed = self._changed(taken)
-        owed = {path: each for path, each in self._owed.items() if path not in found}
-        if not found and not owed:
+        due = found | self._owed  # what was owed before is what it was then, whatever was made of it since
+        if not due:
             return None
-        wanted = {path: each.was for path, each in (owed | found).items()}
-        done = restoring.restore(place, wanted, self.session.run.step)
-        left = {path: each._replace(why=done.left[path]) for path, each in (owed | found).items() if path in done.left}
-        put_back = {path: each for path, each in (owed | found).items() if path not in left}
+        done = restoring.restore(place, {path: each.was for path, each in due.items()}, self.session.run.step)
+        left = {path: each._replace(why=done.left[path]) for path, each in due.items() if path in done.left}
+        put_back = {path: each for path, each in due.items() if path not in left}
         self._owed = left
         if not found and not put_back:
             return None  # as it was told before
@@ -145,7 +149,7 @@ class Guard:
         for snapshot in taken:
             for path, was, status in _sides(raw_changes(git, base.tree, snapshot.tree, counted=False)):
                 if path not in found and (protection := self.rules.protection(shown(path))):
-                    found[path] = Touched(was, status, protection.rule, protection.why)
+                    found[path] = Touched(was, base.number, status, protection.rule, protection.why)
             first = first or (snapshot.number if found else 0)
         return found, first
 
@@ -164,10 +168,12 @@ class Guard:
         if last is None or not last.data.get("left"):
             return {}
         reverted = set(events.filter(kind=Kind.REVERT, seq__gt=last.seq).values_list("data__path", flat=True))
-        rows = {raw(row["path"]): row for row in last.data["left"] if row["path"] not in reverted}
-        base = store.at(self.session.place, last.data["before"])
-        was = store.listing(store.ensure(self.session.place.repository), base.tree, *rows) if rows else {}
-        return {path: Touched(was.get(path), row["status"], row["rule"]) for path, row in rows.items()}
+        return dict(self._of_row(row) for row in last.data["left"] if row["path"] not in reverted)
+
+    def _of_row(self, row: dict[str, Any]) -> tuple[bytes, Touched]:
+        path, place = raw(row["path"]), self.session.place
+        was = store.entry(store.ensure(place.repository), store.at(place, row["before"]).tree, path)
+        return path, Touched(was, row["before"], row["status"], row["rule"])
 
 
 def of(session: Session) -> Guard:

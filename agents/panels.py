@@ -9,7 +9,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from agents import budgets, leaving, ruled, strip
+from agents import budgets, leaving, proof_shown, ruled, strip
 from agents.bodies import walls
 from agents.budgets import Amount
 from agents.kept import Kept
@@ -21,7 +21,7 @@ from workspaces.models import Snapshot
 
 log = logging.getLogger(__name__)
 
-NAMES = ("head", "actions", "strip", "waiting", "changes", "budgets", "network", "wall", "rules", "usage")
+NAMES = ("head", "actions", "strip", "waiting", "changes", "proof", "budgets", "network", "wall", "rules", "usage")
 STEPS_SHOWN = 40
 FILES_SHOWN = 100
 WAITING_SHOWN = 20
@@ -55,7 +55,7 @@ def collect(run: Run) -> dict[str, Any]:
         "total_tokens": run.input_tokens + run.output_tokens,
         "cents_a_line": _cents_a_line(run),
         "may": _may(run),
-        "proof": _proof(run),
+        "proof": proof_shown.of_run(run),
         "strip": strip.of(run),
         "leaving": leaving.of(run),
         "wall": walls.wall(run.sandbox),
@@ -91,13 +91,6 @@ def _waiting(run: Run) -> list[Control]:
     """Return what people asked for that no worker has taken yet."""
     rows = run.controls.filter(taken_at=None).select_related("created_by").order_by("pk")
     return list(rows[:WAITING_SHOWN]) if run.state.is_live else []
-
-
-def _proof(run: Run) -> dict[str, Any] | None:
-    data: dict[str, Any] | None = (
-        run.events.filter(kind=Kind.PROOF).order_by("-seq").values_list("data", flat=True).first()
-    )
-    return data
 
 
 # --- budgets and usage -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Self
 
+from django.utils.text import capfirst
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from agents.blocklist import BadRule
@@ -108,8 +109,10 @@ def _toml(text: str) -> dict[str, Any]:
 
 def _placed(message: str) -> str:
     """Return a parser's message as a sentence that begins with the line."""
-    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-    return f"Line {found[2]}, column {found[3]}: {found[1]}." if found else f"{message}."
+    found = re.fullmatch(r"(.*) \(at (line \d+, column \d+|end of document)\)", message, re.DOTALL)
+    if found is None:
+        return f"{message}."
+    return f"{'At the end of the file' if found[2].startswith('end') else capfirst(found[2])}: {found[1]}."
 
 
 def _too_heavy(data: dict[str, Any]) -> str:

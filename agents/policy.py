@@ -21,7 +21,6 @@ from workspaces.shell import is_read_only
 
 __all__ = ["Protection", "TaskRules", "rules_for", "trial"]
 
-RUN_COMMAND = "run_command"
 ALLOWS = "the rule allows it"
 HIDES = "hides it from agents; go on without it"
 _CHANGES = (Effect.WRITE, Effect.EXECUTE)
@@ -61,15 +60,12 @@ class TaskRules:
         why = "denies it whatever its input; go on without it."
         if rule := blocklist.denied_tools(self.installation).get(tool):
             return Protection(rule, INSTALLATION, why)
-        is_narrowed = True
+        is_open = True
         for layer in self.layers:
-            for each in layer.rules if is_narrowed else ():
-                if each.may_fit(tool, _effects(tool)) and (each.allow or each.is_broad):
-                    if not each.allow:
-                        return Protection(each.text, layer.source, why)
-                    if each.is_broad:
-                        return None
-                    is_narrowed = False  # some input is allowed, so the tool is there; what follows is asked of each
+            first = layer.first_of(tool, _effects(tool)) if is_open else None
+            if first is not None and first.is_broad:
+                return None if first.allow else Protection(first.text, layer.source, why)
+            is_open = is_open and first is None  # some input is allowed, so the rest is asked of each call
             if rule := blocklist.denied_tools(layer.blocked).get(tool):
                 return Protection(rule, layer.source, why)
         return None
@@ -174,13 +170,13 @@ class TaskRules:
         try:
             if self.broken:
                 raise blocklist.BadRule(self.broken)
-            return command_rules.decide(command, self.layers, self.installation, RUN_COMMAND, effects)
+            return command_rules.decide(command, self.layers, self.installation, blocklist.RUN, effects)
         except blocklist.BadRule as error:
             why = f"a rule of this task can't be read, so nothing runs until a person mends it: {error}"
             return Decision(False, str(error)[:200], TASK, why)
 
     def _only_reads(self, command: str) -> bool:
-        return self.effect == Effect.READ if self.tool == RUN_COMMAND else is_read_only(command)
+        return self.effect == Effect.READ if self.tool == blocklist.RUN else is_read_only(command)
 
     # --- whole calls ---
 

@@ -4,7 +4,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -24,10 +24,7 @@ from agents.proof_making import Found, Interrupted, Work
 from agents.session import Session
 from agents.streams import OpenStream
 from workspaces import fresh, sandbox, setup, store
-try:  # until it is there
-    from workspaces.integrity import planted
-except ImportError:
-    pass
+from workspaces.integrity import planted
 from workspaces.integrity.findings import Report
 from workspaces.models import Snapshot
 from workspaces.sandbox import Connection, Ending
@@ -218,9 +215,12 @@ def want(run: Run) -> Proof | None:
     return proof
 
 
-def drop(run: Run) -> None:
-    """Forget the proofs that nobody began: the run waits for a human no more."""
-    if run.proofs.filter(state=ProofState.WAITING).delete()[0]:
+def drop(run: Run, states: Sequence[ProofState] = (ProofState.WAITING,)) -> None:
+    """Forget the proofs in these states: the run has gone where nobody waits for them.
+
+    One that another worker is making stays by default: that worker finds out and tells of its end.
+    """
+    if run.proofs.filter(state__in=states).delete()[0]:
         _restate(run)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agents.blocklist import RULE_LENGTH, BadRule, read_rule, tool_names
+from agents.blocklist import RULE_LENGTH, RUN, BadRule, read_rule, tool_names
 from workspaces import globs, targets
 
 KEYS = ("effect", "tool", "path", "host", "command")
@@ -41,7 +41,7 @@ class Rule:
 
     def may_fit(self, tool: str, effects: Collection[str]) -> bool:
         """Return whether a call of this tool and one of these effects can fit, whatever path or command it names."""
-        if self.is_of_network:
+        if self.is_of_network or (self.path and tool == RUN) or (self.command and tool not in ("", RUN)):
             return False
         return (not self.tool or self.tool == tool) and (not self.effect or self.effect in effects)
 
@@ -158,7 +158,7 @@ def _check_together(text: str, named: dict[str, str]) -> None:
         raise BadRule(f"`{text}`: effect:NETWORK goes with host: or alone; it is about all commands of a task.")
     if effect == "NETWORK" and text.startswith("allow") and "host" not in named:
         raise BadRule(f"`{text}`: say which host, as in `allow host:packages.example.org:443`.")
-    if "command" in named and ("path" in named or effect == "WRITE" or tool not in ("", "run_command")):
+    if "command" in named and ("path" in named or effect == "WRITE" or tool not in ("", RUN)):
         raise BadRule(f"`{text}`: command: goes with tool:run_command and effect:READ or EXECUTE; write two rules.")
     if "path" in named and tool and tool not in _NAMES_A_FILE:
         raise BadRule(f"`{text}`: {tool} names no single file. Leave out tool:, as in `deny effect:READ path:…`.")
@@ -178,3 +178,8 @@ class Layer:
     def first_for(self, tool: str, effects: Collection[str], path: str) -> Rule | None:
         """Return the first rule that fits a call's way with a path."""
         return next((rule for rule in self.rules if rule.may_fit(tool, effects) and rule.fits_path(path)), None)
+
+    def first_of(self, tool: str, effects: Collection[str]) -> Rule | None:
+        """Return the first rule that decides on calls of a tool as a whole, or allows some of them."""
+        fitting = (rule for rule in self.rules if rule.may_fit(tool, effects))
+        return next((rule for rule in fitting if rule.allow or rule.is_broad), None)

@@ -134,6 +134,7 @@ class GuardedPath(Data):
 
 class LeftPath(GuardedPath):
     why: str = Field("", description="Why it could not be put back.")
+    before: int = Field(0, description="The snapshot that it is to be put back from.")
 
 
 class GuardData(Data):

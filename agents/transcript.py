@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from agents import cards, events, told
+from agents import cards, events, proof_shown, told
 from agents.budgets import Amount
 from agents.cards import Card
 from agents.kept import Kept
@@ -196,7 +196,7 @@ def _extra(event: Event) -> dict[str, Any]:
         case Kind.COMMENT:
             return {"text": _text(data, "body")}
         case Kind.PROOF:
-            return {"commands": [_proof_command(command) for command in _rows(data.get("commands"), COMMANDS)]}
+            return {"proof": proof_shown.of_data(data)}
         case Kind.GUARD:
             return _guarded(data)
         case Kind.ERROR:
@@ -206,7 +206,7 @@ def _extra(event: Event) -> dict[str, Any]:
 
 
 ODD_STOPS = frozenset({"length", "refusal"})
-FINDINGS, COMMANDS, GUARDED, LONG_NOTE = 100, 20, 20, 160
+FINDINGS, GUARDED, LONG_NOTE = 100, 20, 160
 
 
 def _text(data: dict[str, Any], key: str) -> str:
@@ -238,8 +238,3 @@ def _budget(found: Any) -> Amount | None:
     if not isinstance(found, dict) or not all(isinstance(found.get(key), int | float) for key in ("used", "limit")):
         return None
     return Amount(str(found.get("name")), found["used"], found["limit"])
-
-
-def _proof_command(command: dict[str, Any]) -> dict[str, Any]:
-    output = cards.printed(events.shown(command.get("output") or ""))
-    return {**command, "failed": command.get("exit_code") != 0, "shown": output}

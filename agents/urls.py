@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agents.views import accounts, board, repositories, reviews, runs, secrets, settings, skills, tasks
+from agents.views import accounts, board, policies, repositories, reviews, runs, secrets, settings, skills, tasks
 
 urlpatterns = [
     path("", board.board, name="board"),
@@ -23,6 +23,7 @@ urlpatterns = [
     path("repositories/<int:pk>/refresh/", repositories.refresh, name="repository_refresh"),
     path("repositories/<int:pk>/cancel/", repositories.cancel, name="repository_cancel"),
     path("repositories/<int:pk>/delete/", repositories.delete, name="repository_delete"),
+    path("repositories/<int:pk>/policy/", policies.policy, name="repository_policy"),
     path("repositories/<int:pk>/secrets/", secrets.secret_set, name="secret_set"),
     path("repositories/<int:pk>/secrets/<str:name>/delete/", secrets.secret_delete, name="secret_delete"),
     path("tasks/new/", tasks.new, name="task_new"),

@@ -103,8 +103,8 @@ class Supervisor(threading.Thread):
     def _prove(self) -> None:
         """Keep the hold on the proofs that are being made, and begin one that waits."""
         self._proving = {thread: claimed for thread, claimed in self._proving.items() if thread.is_alive()}
-        for claimed in self._proving.values():
-            claimed.keep()
+        for held in self._proving.values():
+            held.keep()
         if not self.stopping.is_set() and len(self._proving) < PROOFS_AT_ONCE and (claimed := proofs.claim()):
             name = f"proof-{claimed.proof.run_id}"
             thread = threading.Thread(target=prove, args=(claimed,), name=name, daemon=True)
@@ -240,6 +240,7 @@ def _end(session: Session, to: Status, reason: str) -> None:
     phase = run.status if run.state in (Status.IMPLEMENTING, Status.REVIEWING) else run.resume_to
     try:
         session.move(to, reason, resume_to=phase)
+        proofs.drop(run, proofs.OPEN)
         if to in (Status.CANCELLED, Status.FAILED):
             snapshots.pack(session.task.repository)
     except LeaseLost:

@@ -6,7 +6,7 @@ import shlex
 from workspaces import credentials, store
 from workspaces.diffs import compare
 from workspaces.git import Git, GitError
-from workspaces.models import Workspace
+from workspaces.models import Repository, Workspace
 from workspaces.remotes import SourceError, masked, no_folder, program, source_error, talk
 
 PUSH_SECONDS = 600
@@ -28,13 +28,18 @@ def commit_branch(workspace: Workspace, branch: str, message: str, author_name: 
         raise SourceError(
             "NOT_STORED", f"{missing[0]} is over 50 MB, so it was not stored and can't be committed; revert it first."
         )
-    who = {"NAME": author_name.strip() or "unknown", "EMAIL": author_email.strip() or "unknown@sakura.invalid"}
-    env = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-    signed = Git(workspace.repository.store, env=env)
-    out = signed.run("commit-tree", latest.tree, "-p", workspace.base_commit, "-F", "-", input=message.encode())
-    commit = out.decode().strip()
+    author = (author_name, author_email)
+    commit = commit_tree(workspace.repository, latest.tree, workspace.base_commit, message, author)
     git.run("update-ref", f"refs/heads/{branch}", commit)
     return commit
+
+
+def commit_tree(repository: Repository, tree: str, parent: str, message: str, author: tuple[str, str]) -> str:
+    """Commit a tree of the run store on top of `parent`, by a person (name, address), and return the commit."""
+    who = {"NAME": author[0].strip() or "unknown", "EMAIL": author[1].strip() or "unknown@sakura.invalid"}
+    env = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+    signed = Git(repository.store, env=env)
+    return signed.run("commit-tree", tree, "-p", parent, "-F", "-", input=message.encode()).decode().strip()
 
 
 def _must_be_branch(git: Git, branch: str) -> None:
@@ -45,31 +50,35 @@ def _must_be_branch(git: Git, branch: str) -> None:
 
 
 def push(workspace: Workspace, branch: str) -> None:
-    """Push the branch to the source, where it must be new. Raises SourceError; never forces anything.
+    """Push the run's branch to the source, as `push_branch` does."""
+    push_branch(workspace.repository, branch)
+
+
+def push_branch(repository: Repository, branch: str, timeout_s: float = PUSH_SECONDS) -> None:
+    """Push a branch of the run store to the source, where it must be new. Raises SourceError; never forces anything.
 
     A branch of that name with the very same commit counts as pushed.
     """
-    repository, ref = workspace.repository, f"refs/heads/{branch}"
+    ref = f"refs/heads/{branch}"
     git = store.ensure(repository)
     commit = git.text("rev-parse", "--verify", "--end-of-options", ref)
     try:
         where = (*program(repository, "receive-pack"), "--", repository.source)
         # The lease on "nothing" makes the source refuse when a branch of this name is there.
         options = ("--no-follow-tags", "--recurse-submodules=no", f"--force-with-lease={ref}:")
-        talk(repository, repository.store).run("push", *options, *where, f"{ref}:{ref}", timeout_s=PUSH_SECONDS)
+        talk(repository, repository.store).run("push", *options, *where, f"{ref}:{ref}", timeout_s=timeout_s)
     except GitError as error:
-        there = _commit_there(workspace, ref)
+        there = _commit_there(repository, ref)
         if there != commit:
-            raise _refusal(workspace, branch, there, error) from error
+            raise _refusal(repository, branch, there, error) from error
     except credentials.CredentialUnreadable as error:
         raise SourceError("CREDENTIAL", f"{repository.source}: {error}") from error
     except (FileNotFoundError, NotADirectoryError):
         raise no_folder(repository) from None
 
 
-def _commit_there(workspace: Workspace, ref: str) -> str:
+def _commit_there(repository: Repository, ref: str) -> str:
     """Return the commit of a branch at the source, "" if there is none or it can't be asked."""
-    repository = workspace.repository
     where = (*program(repository, "upload-pack"), "--", repository.source, ref)
     try:
         return talk(repository, None).text("ls-remote", *where).partition("\t")[0]
@@ -80,8 +89,8 @@ def _commit_there(workspace: Workspace, ref: str) -> str:
 _IN_THE_WAY = re.compile(r"'refs/heads/([^']+)' exists; cannot create")
 
 
-def _refusal(workspace: Workspace, branch: str, there: str, error: GitError) -> SourceError:
-    repository, said = workspace.repository, masked(workspace.repository, error.stderr)
+def _refusal(repository: Repository, branch: str, there: str, error: GitError) -> SourceError:
+    said = masked(repository, error.stderr)
     what_next = "Rename or delete it there and push again, or fetch this branch by hand under another name."
     if there or "stale info" in said:
         has = f"has a branch {branch} already, with other commits{f' ({there[:10]})' if there else ''}"

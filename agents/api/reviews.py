@@ -91,7 +91,8 @@ def comment(request: HttpRequest, run_id: int, asked: CommentIn) -> CommentOut:
 def review(request: HttpRequest, run_id: int, asked: ReviewIn) -> ReviewOut:
     """Decide on a run that waits for a human. Approving makes the branch, requesting changes starts the next round.
 
-    An approval against the proof is refused (409) without `despite_proof`: PROOF_RED, or PROOF_RUNNING while it is made.
+    An approval against the proof is refused (409) without `despite_proof`: PROOF_RED, or PROOF_RUNNING while it is
+    made.
     """
     run = find_run(run_id)
     remarks = [_remark(each) for each in asked.comments]

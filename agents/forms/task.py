@@ -45,6 +45,7 @@ BUDGET_FIELDS = {
     "lines": "max_lines",
 }
 """Each budget and the field of the form that asks for it."""
+RULES_LIKE = "deny effect:WRITE path:docs/legal/**\nallow command:docker build *"
 
 
 class TaskForm(Form):
@@ -101,6 +102,18 @@ class TaskForm(Form):
         label="Protected paths",
         help_text="One glob a line, as in .github/**. No agent writes there",
     )
+    may_change_tests = forms.BooleanField(
+        required=False,
+        label="The agents may change existing tests",
+        help_text="Off: tests that exist at the base are kept as they are; new ones may be written",
+    )
+    rules = Lines(
+        most=RULES,
+        item_length=RULE_LENGTH,
+        label="Ordered rules",
+        help_text="One a line: allow or deny, then what it is about, by effect:, tool:, path:, host: or command:. The "
+        "first that fits decides, before those of the repository and the defaults",
+    )
     network = Lines(
         most=HOSTS,
         item_length=HOST_LENGTH,
@@ -138,6 +151,7 @@ class TaskForm(Form):
 
     def __init__(self, *args: Any, repositories: QuerySet[Repository], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["rules"].widget.attrs["placeholder"] = RULES_LIKE
         choice = self.fields["repository"]
         assert isinstance(choice, forms.ModelChoiceField)
         choice.queryset = repositories
@@ -183,7 +197,7 @@ class TaskForm(Form):
         try:
             policy = Policy(**{name: data[name] for name in Policy.model_fields if name in data})
         except BadShape as error:
-            self.add_shape_errors(error)
+            self._add_policy_errors(error)
             return
         if isinstance(data.get("repository"), Repository) and (
             wrong := secrets.unknown(data["repository"], policy.secrets)
@@ -191,6 +205,21 @@ class TaskForm(Form):
             self.add_error("secrets", wrong)
             return
         data["policy"] = safe(policy.model_dump())
+
+    def _add_policy_errors(self, error: BadShape) -> None:
+        """Put what is wrong with the policy on its fields, each with the line that was typed."""
+        for detail in error.errors():
+            name, *place = detail["loc"]
+            line = self._line(str(name), place[0]) if place and isinstance(place[0], int) else ""
+            self.add_error(str(name), f"{line}{detail['msg']}")
+
+    def _line(self, name: str, place: int) -> str:
+        """Return words for the line where an entry of a list stands; blank ones count, as an editor counts them."""
+        if type(self.fields[name]) is not Lines:
+            return ""
+        lines = str(self[name].value() or "").splitlines()
+        numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+        return f"Line {numbers[place]}: " if place < len(numbers) else ""
 
     def _clean_budgets(self, data: dict[str, Any]) -> None:
         given = {budget: data[field] for budget, field in BUDGET_FIELDS.items() if data.get(field) is not None}

@@ -51,7 +51,7 @@ def submit_review(ctx: ToolContext, args: SubmitReview) -> Result:
     Say in the findings what is wrong, where, and what to do about it.
     """
     _must_say_why(ctx, args)
-    claim = args.model_dump()
+    claim = args.model_dump(exclude=set() if args.despite else {"despite"})
     return Result("The review is submitted.", SubmitReviewOutput(**claim).dump(), finish=claim)
 
 

@@ -18,6 +18,7 @@ from agents.access import requires
 from agents.models import Event, Kind, Role, Run, Status, Task
 from agents.models.run import URGENCY
 from agents.now import Now, now_of
+from agents.proof_shown import Glance, glance
 from agents.views.asked import whole_number
 from workspaces.models import Repository
 
@@ -76,6 +77,11 @@ class Row:
         """What is to be said of the sandbox of the last command, where it was not whole."""
         level = self.run.sandbox.get("level", "full")
         return "" if level == "full" else f"Sandbox {level}"
+
+    @property
+    def proof(self) -> Glance | None:
+        """What its row tells of the proof of done."""
+        return glance(self.run)
 
     @property
     def url_name(self) -> str:

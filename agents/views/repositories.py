@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents import doorbell
+from agents import doorbell, policy_file
 from agents import repositories as acting
 from agents import secrets as keeping
 from agents.access import requires
@@ -123,6 +123,7 @@ def show(
         "size_bytes": _size(row),
         "secrets": _secrets(row),
         "secret_form": secret_form or SecretForm(),
+        "standing": policy_file.look(row),
     }
     return render(request, "agents/repository.html", context)
 

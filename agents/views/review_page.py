@@ -1,4 +1,4 @@
-"""The review page: the diff of two snapshots with who wrote what, the remarks, and what can be decided."""
+"""The review page: the proof and the claims, the diff of two snapshots with who wrote what, and what can be decided."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agents import claims
+from agents import claim_card, integrity_shown, policies, proof_shown, proofs, told
 from agents.access import refusal
 from agents.models import Role, Run, Status
+from agents.proofs import State
 from agents.reverts import REVERTIBLE
 from agents.views import asked, remarks
 from agents.views.diffs import LIMIT_ROWS, Comparison
@@ -21,6 +22,7 @@ from workspaces.models import Snapshot
 SECTIONS = 100
 """Files that the page has a section for; the list beside it has all."""
 LISTED = 1000
+PROPOSED = 5
 LINES_AT_ONCE = 3000
 """Changed lines drawn with the page; files past them are loaded on demand."""
 
@@ -31,10 +33,14 @@ class Bar:
 
     why: str
     why_not_approve: str
+    against: str = ""
+    """What speaks against approving just like that: then a sentence on why is asked for."""
 
 
 def page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> HttpResponse:
-    """Render the page, or one file of it (`part=1`); `said` is what a refused post has to say."""
+    """Render the page, one file of it (`part=1`), or the proof (`part=proof`); `said` is what a refused post says."""
+    if request.GET.get("part") == "proof":
+        return render(request, "agents/review/_proof.html", proof_context(run))
     chain = remarks.chain(run)
     if not chain:
         return render(request, "agents/review/empty.html", {"run": run, "task": run.task}, status=status)
@@ -47,6 +53,7 @@ def page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> H
     context = {
         **about,
         **said,
+        **_evidence(request, run, comparison, files, about),
         "run": run,
         "task": run.task,
         "comparison": comparison,
@@ -55,19 +62,74 @@ def page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> H
         "listed": _listed(changes, about["notes"], request.GET.get("q", "")),
         "reverted_paths": _reverted(about["reverts"], changes),
         "loose_notes": _loose(about["notes"], changes),
-        "card": claims.card(run, changes.files, {each.path for each in about["reverts"]})
-        if comparison.is_whole
-        else None,
-        "bar": _bar(request, run),
         "undo": _undo(run, about["reverts"]),
         "next_commands": snapshots.fetch_commands(run.place, run.branch) if run.branch else [],
         "wanted": file_id(wanted) if wanted else "",
         "may_revert": run.state in REVERTIBLE,
-        "last_agent_review": run.reviews.filter(by_human=False).last(),
         "open_count": sum(note.is_open for note in about["notes"]),
         "finding_count": sum(note.is_finding and note.round == run.round for note in about["notes"]),
     }
     return render(request, "agents/review.html", context, status=status)
+
+
+def proof_context(run: Run) -> dict[str, Any]:
+    """Return what the card of the proof shows. At most three queries."""
+    found = proofs.standing(run)
+    repository, verify = run.task.repository, policies.of(run).verify
+    return {
+        "run": run,
+        "task": run.task,
+        "proof": proof_shown.of_row(found.proof, found.state, found.since),
+        "report": found.proof.integrity if found.proof else {},
+        "verify": verify,
+        "proposed": [] if verify else _proposed(repository.suggestions, repository.verify),
+    }
+
+
+def _proposed(suggestions: Any, used: list[str]) -> list[tuple[int, str]]:
+    """Return the verify commands that were found in the repository, each with its place in its suggestions."""
+    found = told.rows((suggestions or {}).get("verify") if isinstance(suggestions, dict) else None)
+    commands = [(place, told.text(each.get("command"), 4000)) for place, each in enumerate(found)]
+    return [(place, command) for place, command in commands if command and command not in used][:PROPOSED]
+
+
+def _evidence(
+    request: HttpRequest, run: Run, comparison: Comparison, files: list[ShownFile], about: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the page shows beside the diff: the proof, the integrity report, the claims, what can be decided."""
+    context = proof_context(run)
+    last = run.reviews.filter(by_human=False).last()
+    current = last if last is not None and last.round == run.round else None
+    put_back = {each.path for each in about["reverts"]}
+    proof = context["proof"]
+    return {
+        **context,
+        "integrity": integrity_shown.of(context["report"], _links(comparison, files)),
+        "card": claim_card.card(run, comparison.changes.files, put_back, proof, current)
+        if comparison.is_whole
+        else None,
+        "last_agent_review": last,
+        "decided": None if run.state.is_live else run.reviews.filter(by_human=True).last(),
+        "although": _ALTHOUGH.get(proof.state, "what the tests mean changed" if proof.suspect else "not all is proven"),
+        "may_change_tests": policies.of(run).policy.may_change_tests,
+        "bar": _bar(request, run, proof, bool(context["verify"])),
+    }
+
+
+def _links(comparison: Comparison, files: list[ShownFile]) -> integrity_shown.Links:
+    """Return where the page has the changed lines, and the files: what is folded is asked for by its link."""
+    links: dict[tuple[str, str, int], str] = {}
+    if not comparison.is_whole:
+        return links
+    for file in files:
+        for path in {file.change.path, file.change.old_path or file.change.path}:
+            links[(path, "new", 0)] = f"#{file.id}" if file.is_loaded else f"?{file.query}#{file.id}"
+        for row in file.rows:
+            if row.new:
+                links[(file.change.path, "new", row.new)] = f"#{file.id}-{row.anchor}"
+            if row.old:
+                links[(file.change.old_path or file.change.path, "old", row.old)] = f"#{file.id}-{row.anchor}"
+    return links
 
 
 def _compare(request: HttpRequest, run: Run, chain: list[Snapshot]) -> tuple[Comparison, dict[str, Any]]:
@@ -171,11 +233,21 @@ def _options(chain: list[Snapshot], writers: dict[int, Writer]) -> list[tuple[in
     return [(each.number, writers[each.number].title if each.number else "Baseline") for each in shown]
 
 
-def _bar(request: HttpRequest, run: Run) -> Bar:
+def _bar(request: HttpRequest, run: Run, proof: proof_shown.Shown, has_commands: bool) -> Bar:
     sentence = refusal(request.user, Role.REVIEWER)
     if not sentence and run.is_held:
         sentence = "The agents are at work. You can decide when they are done."
     elif not sentence and run.state is not Status.AWAITING_HUMAN:
         sentence = f"The run is “{run.state.label}”; only one that waits for you can be decided on."
     empty = "" if run.changed_files else "No file differs from the baseline: there is nothing to commit."
-    return Bar(sentence, sentence or empty)
+    against = _AGAINST.get(proof.state, "") if has_commands and not (sentence or empty) else ""
+    return Bar(sentence, sentence or empty, against)
+
+
+_ALTHOUGH = {State.RED: "the proof is red", State.UNPROVEN: "nothing is proven"}
+_AGAINST = {
+    State.RED: "the proof is red",
+    State.STALE: "the proof is stale",
+    State.WAITING: "the proof is not made yet",
+    State.RUNNING: "the proof is not made yet",
+}

@@ -29,7 +29,10 @@ PREVIEW_CHARACTERS = 40_000
 @require_GET
 @requires(Role.VIEWER)
 def review(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the diff of two snapshots with all that is known about it; `part=1` gives the section of `path` alone."""
+    """Show the diff of two snapshots with all that is known about it.
+
+    `part=1` gives the section of `path` alone, `part=proof` the card of the proof.
+    """
     return review_page.page(request, _run(pk))
 
 
@@ -154,12 +157,13 @@ def _text(data: bytes | None) -> Preview:
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Approve, reject or request changes; what was written is kept when that is refused."""
     run = _run(pk)
-    summary, verdict = _field(request, "summary"), _field(request, "verdict")
-    seen = _field(request, "seen")
+    summary, verdict, despite = (_field(request, name) for name in ("summary", "verdict", "despite"))
+    seen = asked.snapshot_number(text) if (text := _field(request, "seen")) else None
     try:
-        doors.decide(run, asked.user(request), verdict, summary, seen=asked.snapshot_number(seen) if seen else None)
+        doors.decide(run, asked.user(request), verdict, summary, seen=seen, despite=despite)
     except Refused as error:
-        return review_page.page(request, _run(pk), status=error.status, decision_error=error, summary=summary)
+        said = {"decision_error": error, "summary": summary, "despite": despite}
+        return review_page.page(request, _run(pk), status=error.status, **said)
     messages.success(request, _DONE[Verdict(verdict)])
     return _back(run)
 

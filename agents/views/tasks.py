@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.crypto import get_random_string
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents import control
+from agents import control, policy_file
 from agents import demo as sample
 from agents.access import requires
 from agents.control import Refused
@@ -90,7 +90,7 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
         form.add_error(wrong.field, wrong.sentence)
         return None
     try:
-        return control.launch(
+        run = control.launch(
             asked.user(request),
             repository=repository,
             title=data["title"],
@@ -107,6 +107,8 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
     except Refused as refused:
         form.add_error(None, refused.message)
         return None
+    Repository.objects.filter(pk=repository.pk).update(may_change_tests=data["policy"]["may_change_tests"])
+    return run
 
 
 # --- the form ------------------------------------------------------------------------------------------
@@ -116,7 +118,14 @@ def _initial(request: HttpRequest, ready: Any) -> dict[str, Any]:
     """Return what the form begins with: the repository asked for (or the first), its commands, a model with a key."""
     chosen = _ready_one(request.GET.get("repository", ""), ready) or ready.first()
     given: dict[str, Any] = {"model": models.default_model() or SCRIPTED, "once": get_random_string(24)}
-    return given if chosen is None else {**given, "repository": chosen.pk, "verify": chosen.verify}
+    if chosen is None:
+        return given
+    return {
+        **given,
+        "repository": chosen.pk,
+        "verify": chosen.verify,
+        "may_change_tests": chosen.may_change_tests,
+    }
 
 
 def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
@@ -125,6 +134,7 @@ def _form_context(form: TaskForm, ready: Any) -> dict[str, Any]:
     return {
         "form": form,
         "repository": chosen,
+        "standing": policy_file.look(chosen) if chosen else None,
         "secret_names": chosen.secrets.values_list("name", flat=True)[:PER_REPOSITORY] if chosen else [],
         "no_repository": not ready.exists(),
         "unready": list(Repository.objects.exclude(status=Repository.Status.READY)[:20]) if chosen is None else [],

@@ -56,6 +56,7 @@ async function showRepository(id) {
     if (fresh) old.replaceWith(fresh);
   });
   takeVerify(page.querySelector("textarea[name=verify]"));
+  takeBox(page.querySelector("input[name=may_change_tests]"));
 }
 
 /**
@@ -67,6 +68,20 @@ function takeVerify(fresh) {
   if (!verify || !(fresh instanceof HTMLTextAreaElement) || verify.value !== verify.defaultValue) return;
   verify.defaultValue = fresh.defaultValue;
   verify.value = fresh.defaultValue;
+}
+
+const mayChangeTests = find("input[name=may_change_tests]", HTMLInputElement);
+/** Somebody decided on the box: here, or before the form came back with errors. */
+let isDecided = document.querySelector("[data-error-summary]") !== null;
+mayChangeTests?.addEventListener("change", () => { isDecided = true; });
+
+/**
+ * The box follows the repository until somebody clicks it.
+ * @param {Element | null} fresh
+ */
+function takeBox(fresh) {
+  if (!mayChangeTests || isDecided || !(fresh instanceof HTMLInputElement)) return;
+  mayChangeTests.checked = mayChangeTests.defaultChecked = fresh.defaultChecked;
 }
 
 find("select[name=repository]", HTMLSelectElement)?.addEventListener("change", (event) => {

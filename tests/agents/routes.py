@@ -79,6 +79,8 @@ SITE: Table = {
     "repositories/<int:pk>/refresh/": post(OPERATE),
     "repositories/<int:pk>/cancel/": post(OPERATE),
     "repositories/<int:pk>/delete/": post(ADMINISTER),
+    "repositories/<int:pk>/policy/": look()
+    | post(OPERATE, 200, {"do": "try", "text": "", "seen": "", "tries": "read README.md"}),
     "repositories/<int:pk>/secrets/": post(OPERATE, body={"name": "NPM_TOKEN", "value": "tok-0123456789"}),
     "repositories/<int:pk>/secrets/<str:name>/delete/": post(OPERATE),
     "tasks/new/": look(OPERATE) | post(OPERATE, body=TASK_FORM),

@@ -2,20 +2,17 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from agents import budgets, control, loop, panels, transcript
 from agents import review as reviewing
 from agents.models import Budgets, Kind, Run, Status
 from agents.providers.base import Usage
-from agents.session import Session
-from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_lease import dead_owner
+from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_team import EDIT, FINISH, READ, kinds, results, review, say
 from tests.conftest import work_once
 
@@ -129,7 +126,10 @@ def test_too_large_a_change_ends_the_work_right_after_the_call(
 
 
 def test_what_was_put_back_is_no_change_that_counts(launch: Callable[..., Run]) -> None:
-    script = {"implementer": [say(shell("seq 500 >> tests/test_calc.py")), say(FINISH)], "reviewer": [review("approve")]}
+    script = {
+        "implementer": [say(shell("seq 500 >> tests/test_calc.py")), say(FINISH)],
+        "reviewer": [review("approve")],
+    }
     launch(script, budgets=limits(lines=100))
     assert worked().reason.startswith("The reviewer approved.")
 
@@ -217,7 +217,6 @@ def test_who_asks_for_changes_grants_the_budgets_anew(launch: Callable[..., Run]
     assert "3 steps is used up" in run.reason
     assert run.step == 6
     assert (run.events.filter(kind=Kind.NOTE, data__has_key="granted").get().data["granted"]["steps"]) == 3
-    assert [note["text"][:6] for note in warnings(run)] == ["3 of 3"] * 0 + [note["text"][:6] for note in warnings(run)]
     panel = panels.render(panels.load(run.pk))["budgets"]
     assert "3 of 3" in panel
     assert "Counted since a person last asked for changes." in panel

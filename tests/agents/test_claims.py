@@ -97,15 +97,16 @@ def test_what_a_review_says_is_held_against_the_tree(launch: Callable[..., Run])
         {"severity": "minor", "file": "calc.py", "line": 999, "message": "no such line"},
         {"severity": "minor", "file": "gone.py", "message": "no such file"},
     ]
-    run = worked(launch, say(READ), say(EDIT), say(finish()), summary="I ran it: tests pass.", findings=findings)
+    why = "The command that verifies is not there."
+    given = {"summary": "I ran it: tests pass.", "findings": findings, "despite": why}
+    run = worked(launch, say(READ), say(EDIT), say(finish()), **given)
     said = [
         "A finding names line 999 of calc.py, which has 6 lines.",
         "A finding names gone.py, which is neither in the tree nor in the baseline.",
-        "Says “tests pass”; no command that looks like a test run ended in this run.",
+        "Says “I ran it: tests pass”; no command that looks like a test run ended in this run.",
     ]
     found = unproven(run, "submit_review")
-    assert found[:2] == said[:2]
-    assert "no command that looks like a test run" in found[2]
+    assert found == said
     assert run.events.get(kind=Kind.REVIEW).data["unproven"] == found
 
 

@@ -1,18 +1,21 @@
 """What a command does to protected paths is put back at once, by whatever means it was done; all is told and kept."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from agents import journal
 from agents.models import Agent, Kind, Run, Status
 from agents.models.run import Event
-from tests.agents.test_recovery import kill_at, killed_and_taken_over
+from tests.agents.test_lease import dead_owner
+from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_team import EDIT, FINISH, READ, results, review, say
 from tests.conftest import git, work_once
-from workspaces import restoring, snapshots, sources, store
+from workspaces import known, restoring, snapshots, sources, store, trees
 from workspaces.models import Repository, Snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +36,7 @@ def committed(source: Path, repository: Repository) -> dict[str, Any]:
     """Commit what the test wrote into the source, mirror it, and return the fields of a task that starts there."""
     git(source, "add", "--all", "--force")
     git(source, "commit", "--quiet", "-m", "More")
-    sources.mirror(repository.pk)
+    sources.refresh(repository)
     return {"base_commit": sources.resolve(repository, "main")}
 
 
@@ -60,6 +63,7 @@ def is_as_at_the_base(run: Run, *but: str) -> None:
     assert {file.path for file in snapshots.changes(run.place).files} == {"calc.py", *but}
     text = store.read_blob(store.ensure(run.place.repository), entry(run, 0, TEST).oid)
     path = run.place.tree / TEST
+    path.parent.chmod(0o755)  # which no snapshot holds
     assert path.read_bytes() == text
     assert not path.is_symlink()
     assert not path.parent.is_symlink()
@@ -253,8 +257,9 @@ def test_no_link_is_followed_out_of_the_tree(
 # --- what can't be put back --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("then", [f"rm -r {TEST}", f"rm -r {TEST}; echo 'assert True' > {TEST}"])
 def test_what_would_lose_a_file_that_no_snapshot_has_is_told_and_tried_again(
-    source: Path, repository: Repository, launch: Callable[..., Run], work: Callable[[], Run | None]
+    source: Path, repository: Repository, launch: Callable[..., Run], work: Callable[[], Run | None], then: str
 ) -> None:
     (source / ".gitignore").write_text("*.log\n")
     run = played(
@@ -262,7 +267,7 @@ def test_what_would_lose_a_file_that_no_snapshot_has_is_told_and_tried_again(
         work,
         f"rm {TEST}; mkdir {TEST}; echo x > {TEST}/x.log",
         "echo 1 > one.txt",
-        f"rm -r {TEST}",
+        then,
         **committed(source, repository),
     )
     first, second = guards(run)
@@ -316,24 +321,37 @@ def test_a_command_beside_it_is_held_to_it_as_well(launch: Callable[..., Run], w
 # --- a server killed in between ----------------------------------------------------------------------
 
 
+def taken_over(run: Run, *, owner_is_gone: bool = True) -> Run:
+    """Work until the kill, then let the next server take the run over and end it."""
+    with pytest.raises(Killed):
+        work_once()
+    known.memory._known.clear()  # what the dead process had in memory
+    owner = dead_owner() if owner_is_gone else "elsewhere:boot:1:1"
+    Run.objects.filter(pk=run.pk).update(lease_owner=owner, lease_until=timezone.now() - timedelta(seconds=1))
+    ended = work_once()
+    assert ended is not None
+    assert ended.state is Status.AWAITING_HUMAN, ended.reason
+    return ended
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "after"),
     [
         (restoring, "restore", False),
-        (restoring.trees, "put", True),
+        (trees, "put", True),
         (restoring, "restore", True),
         (journal, "finish", False),
     ],
     ids=["before", "files-written", "snapshot-taken", "before-result"],
 )
-@pytest.mark.parametrize("keeps_tree", [True, False])
+@pytest.mark.parametrize("owner_is_gone", [True, False], ids=["tree-kept", "tree-laid-out-anew"])
 def test_what_a_killed_server_began_to_put_back_the_next_one_ends(
     launch: Callable[..., Run],
     monkeypatch: pytest.MonkeyPatch,
     owner: Any,
     name: str,
     after: bool,
-    keeps_tree: bool,
+    owner_is_gone: bool,
 ) -> None:
     script = {
         "implementer": [say(shell("rm -r tests; ln -s /tmp tests; echo x > x.txt")), say(READ), say(EDIT), say(FINISH)],
@@ -341,8 +359,8 @@ def test_what_a_killed_server_began_to_put_back_the_next_one_ends(
     }
     run = launch(script)
     kill_at(monkeypatch, owner, name, after=after, of="run_command" if owner is journal else "")
-    run = killed_and_taken_over(run)
-    assert run.state is Status.AWAITING_HUMAN, run.reason
+    run = taken_over(run, owner_is_gone=owner_is_gone)
+    assert (run.place.epoch > 1) is not owner_is_gone
     (event,) = guards(run)
     assert event.data["changed"] == 1
     assert {path for path, _ in paths(run)} == {"tests", TEST}
@@ -362,8 +380,7 @@ def test_what_lost_background_commands_did_is_put_back_by_the_next_server(
         {"implementer": [say(behind), say(listen), say(READ), say(EDIT), say(FINISH)], "reviewer": [review("approve")]}
     )
     kill_at(monkeypatch, journal, "finish", after=False, of="read_file")
-    run = killed_and_taken_over(run)
-    assert run.state is Status.AWAITING_HUMAN, run.reason
+    run = taken_over(run)
     assert paths(run) == [(TEST, "modified")]
     is_as_at_the_base(run)
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
-from agents import control, conversation, events, proof_making, proofs, reverts, review, team, worker
+from agents import base_proofs, control, conversation, events, proof_making, proofs, reverts, review, team, worker
 from agents.models import Agent, BaseProof, Kind, Policy, Proof, ProofState, Review, Run, Status
 from agents.proofs import State
 from tests.agents.reviewing import FIXED, Scene, refusal, scene
@@ -23,6 +23,8 @@ from tests.conftest import git, mirrored, work_once
 from workspaces import fresh, known, store
 from workspaces.models import Repository
 from workspaces.proving import running
+from workspaces.proving.results import CommandResult
+from workspaces.sandbox import Ending
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -337,6 +339,27 @@ def test_tests_that_were_tampered_with_prove_nothing(
     assert any("test_add" in reason for reason in proof.reasons) or "test_add" in str(proof.commands)
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"conftest.py": CONFTEST, "tests/__init__.py": "import conftest\n"},
+        {"conftest.py": CONFTEST, "more.py": "try:\n    import conftest\nexcept ImportError:\n    pass\n"},
+        {"unittest.py": "print('Ran 2 tests in 0.001s')\nprint('OK')\n"},
+        {"sitecustomize.py": CONFTEST},
+    ],
+    ids=["conftest", "conftest-by-code", "unittest", "sitecustomize"],
+)
+def test_planted_files_have_no_part_in_a_proof(repository: Repository, files: dict[str, str | None]) -> None:
+    broken = "import contextlib\n\nwith contextlib.suppress(ImportError):\n    import more\n\n\n"
+    made = waits(repository, {"calc.py": f"{broken}def add(a, b):\n    return 7\n\n\ndouble = add\n", **files})
+    proof = proved(made)
+    assert proof.state == ProofState.RED, proof.reasons
+    planted = next(iter(files))
+    assert planted in [each["path"] for each in proof.left_out]
+    assert planted in [each["path"] for each in proof.integrity["findings"]]
+    assert "shadowed" in made.run.integrity
+
+
 def mirrored_as(source: Path, name: str) -> Repository:
     Repository.objects.update(name="another")
     row = mirrored(source)
@@ -370,6 +393,53 @@ def test_the_base_is_run_once_for_two_runs(repository: Repository, monkeypatch: 
     base = store.at(first.run.place, 0).tree
     assert trees.count(base) == 1
     assert BaseProof.objects.count() == 1
+
+
+def test_two_that_look_at_a_base_at_once_both_find_it(repository: Repository) -> None:
+    place = waits(repository, {"calc.py": FIXED}).run.place
+    tree, barrier, found = store.at(place, 0).tree, threading.Barrier(2), []
+
+    def run() -> list[CommandResult]:
+        barrier.wait(10)
+        return [CommandResult(VERIFY, 0, Ending.EXIT, 5, tests={"t": "passed"}, output_tail="OK")]
+
+    def look() -> None:
+        try:
+            found.append(base_proofs.of(place, tree, [VERIFY], [], run))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each[0].exit_code for each in found] == [0, 0]
+    (again,) = base_proofs.of(place, tree, [VERIFY], [], lambda: pytest.fail("it is known"))
+    assert (BaseProof.objects.count(), again.tests, again.output_tail) == (1, {"t": "passed"}, "")
+
+
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.UNAVAILABLE, Ending.DISK_LIMIT])
+def test_what_says_nothing_of_a_base_is_not_kept(repository: Repository, ending: Ending) -> None:
+    place = waits(repository, {"calc.py": FIXED}).run.place
+    base_proofs.of(place, store.at(place, 0).tree, [VERIFY], [], lambda: [CommandResult(VERIFY, None, ending, 5)])
+    assert not BaseProof.objects.exists()
+
+
+def test_the_bases_used_last_are_kept(repository: Repository) -> None:
+    place = waits(repository, {"calc.py": FIXED}).run.place
+    tree = store.at(place, 0).tree
+
+    def look(number: int) -> None:
+        command = f"test {number}"
+        base_proofs.of(place, tree, [command], [], lambda: [CommandResult(command, number, Ending.EXIT, 5)])
+
+    for number in range(base_proofs.KEPT):
+        look(number)
+    look(0)
+    look(base_proofs.KEPT)
+    kept = {row.commands[0]["exit_code"] for row in BaseProof.objects.all()}
+    assert kept == {0, *range(2, base_proofs.KEPT + 1)}
 
 
 def test_commands_see_no_file_that_is_no_part_of_the_snapshot(repository: Repository) -> None:

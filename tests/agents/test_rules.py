@@ -1,6 +1,7 @@
 """Ordered rules: how a line is read, and which decides when several fit."""
 
 import random
+from contextlib import suppress
 
 import pytest
 from pytest_django import Settings
@@ -110,10 +111,8 @@ def test_lines_of_rubbish_are_read_or_refused_and_nothing_else() -> None:
     dice = random.Random(7)
     for _ in range(3000):
         line = "".join(dice.choice(pieces) for _ in range(dice.randint(1, 9)))
-        try:
-            rules.read(line)
-        except BadRule as error:
-            assert str(error)
+        with suppress(BadRule):
+            assert rules.read(line).text == line.strip()
 
 
 # --- paths ---------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ def test_lines_of_rubbish_are_read_or_refused_and_nothing_else() -> None:
         (["allow effect:WRITE path:src/**", "deny effect:WRITE"], [], "b.py", "deny effect:WRITE"),
         (["deny effect:READ path:src/**"], [], "b.py", ""),
         (["deny effect:WRITE tool:write_file path:src/**"], [], "src/a.py", ""),
-        (["deny effect:WRITE tool:edit_file path:src/**"], [], "src/a.py", "deny effect:WRITE tool:edit_file path:src/**"),
+        (["deny tool:edit_file path:src/**"], [], "src/a.py", "deny tool:edit_file path:src/**"),
         (["allow tool:edit_file"], [], "tests/test_a.py", "existing tests"),
         (["allow effect:WRITE"], [], ".github/workflows/ci.yml", ".github/workflows/**"),
         (["allow effect:WRITE"], ["deny path:src/**"], "src/a.py", ""),
@@ -344,7 +343,7 @@ def test_a_call_that_names_nothing_is_decided_by_rules_that_name_nothing() -> No
         ("keys/a", "write", False, "keys/**"),
         ("docker build .", "command", False, "docker"),
         ("make", "command", True, ""),
-        ("packages.example.org:443", "host", True, ""),
+        ("packages.example.org:443", "host", True, "packages.example.org:443"),
         ("other.example.org:443", "host", False, ""),
         ("third.example.org:443", "host", False, "deny host:third.example.org:443"),
         ("nonsense", "host", False, ""),

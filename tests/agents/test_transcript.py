@@ -11,7 +11,7 @@ from tests.agents.transcripts import Writer, make_run, told_run
 
 pytestmark = pytest.mark.django_db
 
-CUTS = range(59)
+CUTS = range(72)
 
 
 def nodes_of(page: transcript.Page) -> list[str]:

@@ -82,6 +82,11 @@ class Writer:
         data = {"number": number, "call_id": call_id, "tree": "8f31c2a" + "0" * 33, "files": [], "file_count": 1}
         self.put(Kind.SNAPSHOT, data | {"hidden": []}, call_id)
 
+    def guard(self, changed: int, path: str, call_id: str = "", **more: Any) -> None:
+        rows = [{"path": path, "rule": "existing tests", "status": "modified"}]
+        data = {"call_id": call_id, "paths": rows, "count": 1, "before": changed - 1, "changed": changed}
+        self.put(Kind.GUARD, data | {"snapshot": changed + 1} | more, call_id)
+
 
 def write_transcript(run: Run) -> Writer:
     """Append two rounds with every kind of event, ending in a command that still runs."""
@@ -158,6 +163,19 @@ def _first_round(writer: Writer) -> None:
         "Edited.",
         {"path": "almanac/dates.py", "created": False, "diff": DIFF, "additions": 3, "deletions": 2},
     )
+    writer.call("toolu_13", "run_command", {"command": "sed -i s/29/28/ tests/test_dates.py"}, "EXECUTE")
+    writer.snapshot(2, "toolu_13")
+    writer.snapshot(3)
+    writer.guard(2, "tests/test_dates.py", "toolu_13")
+    writer.result(
+        "toolu_13",
+        "run_command",
+        "(no output)\nExit code 0\n\nThis command changed protected paths, so they were put back.",
+        {"command": "sed -i s/29/28/ tests/test_dates.py", "exit_code": 0, "guard": {"put_back": 1, "left": 0}},
+    )
+    budget = {"name": "lines", "used": 81, "limit": 100}
+    note = {"text": "81 of 100 changed lines are used; come to an end.", "to": "implementer", "budget": budget}
+    writer.put(Kind.NOTE, note)
     writer.call("toolu_07", "list_directory", {"path": "."})
     entries = [{"name": "almanac", "kind": "folder", "size": 0}, {"name": "README.md", "kind": "file", "size": 1204}]
     writer.result("toolu_07", "list_directory", "almanac/\nREADME.md", {"path": ".", "entries": entries, "total": 2})
@@ -231,8 +249,13 @@ def _second_round(writer: Writer) -> None:
             "body": "Why not replace?",
         },
     )
-    writer.snapshot(2)
-    writer.put(Kind.REVERT, {"author": "ben", "path": "README.md", "to": 0, "hunks": [], "snapshot": 2})
+    writer.snapshot(4)
+    writer.put(Kind.REVERT, {"author": "ben", "path": "README.md", "to": 0, "hunks": [], "snapshot": 4})
+    writer.snapshot(5)
+    left = [
+        {"path": "tests/test_dates.py", "rule": "existing tests", "status": "deleted", "why": "It is a folder now."}
+    ]
+    writer.guard(5, ".github/workflows/x.yml", left=left, left_count=1, cleared=["tests"])
     writer.say("The reviewer is right: `date(…)` loses the hour. \u202eevil\u202c", 8800)
     writer.call("toolu_11", "read_sakura_docs", {"doc_path": "x" * 3000})
     writer.result("toolu_11", "read_sakura_docs", "# Rules\n" * 400, {}, truncated=True, output_ref="docs-1")

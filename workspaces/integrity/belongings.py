@@ -1,4 +1,4 @@
-"""Files of tests as files: deleted, moved to where no tool looks, turned into links, emptied, other data to compare with."""
+"""Files of tests as files: deleted, moved to where no tool looks, turned into links, emptied; and tests' data."""
 
 import re
 from collections.abc import Iterator
@@ -102,7 +102,8 @@ def _loses(matters: Matters, change: Changed) -> bool:
 
 
 def _as_file(matters: Matters, change: Changed) -> list[Finding]:
-    assert change.old is not None and change.new is not None
+    assert change.old is not None
+    assert change.new is not None
     path = told(change.path)
     if change.old.mode != change.new.mode and store.LINK in (change.old.mode, change.new.mode):
         what = (

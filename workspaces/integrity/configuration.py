@@ -43,6 +43,9 @@ LINES = (
     *("**/junit-platform.properties", "**/testng*.xml", "**/phpunit.xml*", "**/.rspec"),
 )
 """Files of no other role whose every line may decide what tests do."""
+BYTES_LIMIT = 512 * 1024
+LINES_LIMIT = 20_000
+"""What a file of settings has at most; no project writes more by hand."""
 _CHANGED = {
     "pipeline": "A pipeline of continuous integration differs.",
     "script": "A program that the verify commands run differs.",
@@ -67,6 +70,8 @@ def settings(path: str, data: bytes | None, used: frozenset[str] = frozenset()) 
     reader = reader_of(path)
     if reader is None or data is None:
         return {}
+    if len(data) > BYTES_LIMIT or data.count(b"\n") > LINES_LIMIT:
+        raise Broken(f"it has more than {LINES_LIMIT:,} lines, or {BYTES_LIMIT // 1024} KB")
     return reader(decoded(data).replace("\r\n", "\n"), used)
 
 

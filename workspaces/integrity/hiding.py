@@ -158,9 +158,9 @@ def _copy(around: Surroundings, path: str, read: Read) -> str:
         if root is None or root == folder or _is_known(around, folder, name) or not _comes_first(around, folder, root):
             continue
         original = "/".join([*([root] if root else []), *parts[at:]])
-        is_link = len(parts) == at + 1 and "." not in part
-        if is_link or _stands_for(around, path, original, read):
-            return f"It may be imported in place of {told(original)}."
+        is_whole = len(parts) == at + 1 and ("." not in part or part.endswith(".py"))
+        if is_whole or _stands_for(around, path, original, read):
+            return f"It may be imported in place of {told(original if original in around.layout.paths else name)}."
     return ""
 
 

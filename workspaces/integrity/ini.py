@@ -1,10 +1,10 @@
 """INI files of test tools, read line by line as those tools do: sections, keys, values that go on below."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from workspaces.integrity.settings import Setting
+from workspaces.integrity.settings import Setting, cut
 
 _SECTION = re.compile(r"\[([^\]]*)\]\s*(?:[#;].*)?$")
 _KEY = re.compile(r"([^\s=:#;\[][^=:]*)[=:]\s?(.*)$")
@@ -56,21 +56,17 @@ def entries(text: str) -> Iterator[Entry]:
 
 def settings(text: str, wanted: Callable[[str, str], bool]) -> dict[str, Setting]:
     """Return the settings of the sections and keys that are wanted; a key that is there twice has both values."""
-    found: dict[str, Setting] = {}
+    found: dict[str, list[Entry]] = {}
     for each in entries(text):
-        if not wanted(each.section, each.key):
-            continue
-        name = f"[{each.section}] {each.key}"
-        before = found.get(name)
-        found[name] = Setting(
-            name,
-            f"{before.value}\n{each.value}" if before else each.value,
-            before.line if before else each.first,
-            each.last,
-            "\n".join(each.raw),
-            home=f"[{each.section}]",
-        )
-    return found
+        if wanted(each.section, each.key):
+            found.setdefault(f"[{each.section}] {each.key}", []).append(each)
+    return {name: _setting(name, held) for name, held in found.items()}
+
+
+def _setting(name: str, held: Sequence[Entry]) -> Setting:
+    value = "\n".join(each.value for each in held)
+    first, last = held[0], held[-1]
+    return Setting(name, value, first.first, last.last, cut("\n".join(last.raw)), home=f"[{first.section}]")
 
 
 # --- which files want what ---------------------------------------------------------------------------

@@ -66,8 +66,8 @@ def _placed(setting: Setting, path: Path, places: dict[Path, tuple[int, int]], s
         if path[:count] in places:
             first, last = places[path[:count]]
             line, end = (bisect_right(starts, offset) for offset in (first, last))
-            return replace(setting, line=line, end=end, text=cut(text[first:last]))
-    return setting
+            return replace(setting, line=line, end=end, text=cut(text[first:last]), keys=path)
+    return replace(setting, keys=path)
 
 
 def canonical(value: Any) -> str:
@@ -79,7 +79,7 @@ def flat(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, dict) and value and len(path) < DEPTH:
         for key, inner in value.items():
             yield from flat(inner, (*path, key))
-    else:
+    elif path:
         yield path, value
 
 

@@ -240,16 +240,22 @@ def settings(found: Recipes, used: Collection[str]) -> dict[str, Setting]:
     watched = set(found.closure(used)) | set(used)
     names = {each for name in about for each in found.matching(name)}
     settings = {f"target {name}": _of_target(found.targets[name], name not in watched) for name in names}
-    for name in found.referenced(names) | _ALWAYS:
-        if places := found.variables.get(name):
-            text = "\n".join(value for _, value in places)
-            settings[f"variable {name}"] = Setting(f"variable {name}", text, places[0][0], places[-1][0], cut(text))
+    for name in found.referenced(names) | (_ALWAYS & found.variables.keys()):
+        settings[f"variable {name}"] = _of_variable(name, found.variables.get(name, []), always=name in _ALWAYS)
     if found.others and names:
         text = "\n".join(line for _, line in found.others)
         settings["its other lines"] = Setting(
             "its other lines", text, found.others[0][0], found.others[-1][0], cut(text)
         )
     return settings | dict(_of_all(found, names))
+
+
+def _of_variable(name: str, places: list[tuple[int, str]], *, always: bool) -> Setting:
+    """Return a variable that targets use, set or not; that they use it no more is a change of theirs."""
+    text = "\n".join(value for _, value in places)
+    first, last = (places[0][0], places[-1][0]) if places else (0, 0)
+    value = text if places else "(not set)"
+    return Setting(f"variable {name}", value, first, last, cut(text), may_appear=not always, may_go=not always)
 
 
 def _of_target(target: Target, may_appear: bool) -> Setting:

@@ -1,5 +1,6 @@
 """The integrity report: all that a tree changes, against the baseline, of what decides what the tests mean."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -11,6 +12,7 @@ from workspaces.integrity.roles import Role
 from workspaces.integrity.sides import Changed, name_of, told
 from workspaces.models import Workspace
 
+TIME_LIMIT_S = 300
 PAIRS_LIMIT = 4000
 """Changed files of code that are looked into."""
 LISTED = 300
@@ -66,6 +68,8 @@ class _Look:
         self.findings: list[Finding] = []
         self.unread: dict[str, str] = {}
         self._stop = stop
+        self._until = time.monotonic() + TIME_LIMIT_S
+        self._is_late = False
 
     def at_everything(self) -> None:
         changes = self.matters.changes
@@ -74,13 +78,21 @@ class _Look:
         self.findings += [each.finding for each in self.matters.intruders]
         told_of = {each.path for each in self.matters.intruders}
         for change in changes:
-            if self._stop():
+            if self._is_over():
                 self.unread[change.path] = "there was no time left to look at it"
             elif change.path not in told_of:
                 self.findings += self._options_of(change)
         self._tests([change for change in changes if change.path not in told_of])
         self.findings += list(_ignored(self.matters))
         self._note_unread()
+
+    def _is_over(self) -> bool:
+        """Return whether there is no time left; a tree that takes too long is told as such, once."""
+        if not self._is_late and time.monotonic() > self._until:
+            self._is_late = True
+            why = f"So much differs that it could not all be looked at in {TIME_LIMIT_S} s."
+            self.findings.append(Finding(FindingKind.CONFIGURATION, "", why))
+        return self._is_late or self._stop()
 
     # --- options, scripts, pipelines ---------------------------------------------------------------
 
@@ -146,15 +158,16 @@ class _Look:
         ordered = sorted(pairs, key=lambda path: (told(path) not in tests, path))
         for path in ordered[PAIRS_LIMIT:]:
             self.unread[path] = f"more than {PAIRS_LIMIT:,} files of code differ"
-        findings, unread = sources.compare([pairs[path] for path in ordered[:PAIRS_LIMIT]], self._stop)
+        findings, unread = sources.compare([pairs[path] for path in ordered[:PAIRS_LIMIT]], self._is_over)
         self.findings += findings
         for path, why in unread:
             self.unread[path] = why
             if path in tests and tests[path].old and tests[path].new:
                 self.findings += belongings.data_findings(self.matters, tests[path], why)
-        failed = {path for path, _ in unread}
+        failed, named = {path for path, _ in unread}, {each.path for each in findings}
         for change in deleted:
-            if told(change.path) in failed:
+            is_loaded = name_of(change.path) == "conftest.py" and told(change.path) not in named
+            if told(change.path) in failed or is_loaded:
                 self.findings += belongings.file_findings(self.matters, change)
 
     def _note_unread(self) -> None:
@@ -170,7 +183,8 @@ def _has_text(change: Changed) -> bool:
 
 
 def _linked(change: Changed) -> Finding | None:
-    assert change.old is not None and change.new is not None
+    assert change.old is not None
+    assert change.new is not None
     if store.LINK not in (change.old.mode, change.new.mode):
         return None
     why = "A link stands there that leads elsewhere, or stands no more, where options of tests are read."

@@ -17,7 +17,8 @@ class Broken(Exception):
 class Setting:
     """One setting: its value in a form of its own, and the lines (from 1) where it stands, 0 where that isn't known.
 
-    `home`: the line that it must stand below, such as a section's header. `may_appear`, `may_go`: what is new, or is
+    `home`: the line that it must stand below, such as a section's header; `keys`: where it stands in a JSON file.
+    `may_appear`, `may_go`: what is new, or is
     gone, means nothing by itself.
     """
 
@@ -27,6 +28,7 @@ class Setting:
     end: int = 0
     text: str = ""
     home: str = ""
+    keys: tuple[str, ...] = ()
     may_appear: bool = False
     may_go: bool = False
 

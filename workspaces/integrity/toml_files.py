@@ -36,19 +36,19 @@ def settings(text: str, wanted: Wanted) -> dict[str, Setting]:
     held, lines = parsed(text), text.split("\n")
     places = _places(lines)
     found: dict[str, Setting] = {}
-    for path, value in _flat(held):
+    for path, value in flat(held):
         setting = wanted(path, value)
         if setting is not None:
             found[setting.name] = _placed(setting, path, places, lines)
     return found
 
 
-def _flat(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def flat(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield each value below its keys; a list of tables is a value, and so is an empty table."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _flat(inner, (*path, key))
-    else:
+            yield from flat(inner, (*path, key))
+    elif path:
         yield path, value
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from workspaces import apart, terminal
 from workspaces.proving import naming, reports
@@ -111,7 +112,7 @@ def _from_reports(adapted: Adapted, home: Path, reading: _Reading) -> dict[str, 
     return found
 
 
-def _parsed(kind: str, file: io.BufferedReader, reading: _Reading) -> Kept:
+def _parsed(kind: str, file: BinaryIO, reading: _Reading) -> Kept:
     match kind:
         case "jest" | "vitest" | "rspec":
             return _parsed_json("rspec" if kind == "rspec" else "jest", file)
@@ -125,7 +126,7 @@ def _parsed(kind: str, file: io.BufferedReader, reading: _Reading) -> Kept:
             return junit.read(file, reports.REPORT_BYTES)
 
 
-def _parsed_json(kind: str, file: io.BufferedReader) -> Kept:
+def _parsed_json(kind: str, file: BinaryIO) -> Kept:
     kept = Kept()
     try:
         answer = apart.parse("testreport", file, {"kind": kind, "most": FOUND_LIMIT})
@@ -178,7 +179,7 @@ def _from_text(adapted: Adapted, output: bytes, reading: _Reading) -> None:
         reading.put("pytest", check.found(), is_unique=True)
 
 
-def _feed(readers: Sequence[Lines], file: io.BufferedIOBase, reading: _Reading) -> None:
+def _feed(readers: Sequence[Lines], file: BinaryIO, reading: _Reading) -> None:
     deadline = time.thread_time() + READ_SECONDS
     for number, line in enumerate(_lines(file)):
         if number >= LINES_LIMIT or (number % 256 == 0 and time.thread_time() > deadline):
@@ -188,7 +189,7 @@ def _feed(readers: Sequence[Lines], file: io.BufferedIOBase, reading: _Reading) 
             lines.take(line)
 
 
-def _lines(file: io.BufferedIOBase) -> Iterator[str]:
+def _lines(file: BinaryIO) -> Iterator[str]:
     """Yield the lines as a terminal would show them, the first characters of each."""
     for data in iter(lambda: file.readline(LINE_CHARS * 4), b""):
         line = data.decode("utf-8", "replace")[:LINE_CHARS].rstrip("\r\n")
@@ -202,6 +203,10 @@ def _whole(reading: _Reading) -> tuple[str, dict[str, str], bool]:
         for name, state in found.items():
             chars += len(name)
             if len(tests) >= TESTS_LIMIT or chars > NAMES_CHARS:
-                return "+".join(reading.tests), dict(tests), True
+                return "+".join(reading.tests), _plain(tests), True
             naming.add(tests, name, state)
-    return "+".join(reading.tests), dict(tests), reading.is_cut
+    return "+".join(reading.tests), _plain(tests), reading.is_cut
+
+
+def _plain(tests: dict[str, TestState]) -> dict[str, str]:
+    return {name: state.value for name, state in tests.items()}

@@ -39,14 +39,20 @@ _FLAGS = {
 }
 """Options without a value; where another stands, what is run can't be told."""
 _JOINED = re.compile(r"--[a-z][\w-]*=.*")
-_BY_NAME = {
-    **{name: "pytest" for name in ("pytest", "py.test")},
-    **{name: name for name in ("unittest", "jest", "vitest", "mocha", "rspec", "ctest", "phpunit", "pest")},
-    **{"jest.js": "jest", "vitest.mjs": "vitest", "_mocha": "mocha", "mocha.js": "mocha"},
-    **{name: "maven" for name in ("mvn", "mvnw")},
-    **{name: "gradle" for name in ("gradle", "gradlew")},
-    **{"prove": "tap", "bats": "tap", "tap": "tap", "tape": "tap"},
+_NAMES = {
+    "pytest": ("pytest", "py.test"),
+    "jest": ("jest", "jest.js"),
+    "vitest": ("vitest", "vitest.mjs"),
+    "mocha": ("mocha", "_mocha", "mocha.js"),
+    "rspec": ("rspec",),
+    "ctest": ("ctest",),
+    "phpunit": ("phpunit",),
+    "pest": ("pest",),
+    "maven": ("mvn", "mvnw"),
+    "gradle": ("gradle", "gradlew"),
+    "tap": ("prove", "bats", "tap", "tape"),
 }
+_BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _NODE_TOOLS = frozenset({"jest", "vitest", "mocha"})
 
 
@@ -147,7 +153,7 @@ def _tool(words: Words, at: int) -> Tool | None:
     if name in ("rails", "rake") and following == "test":
         return Tool("minitest", at + 1)
     if found := _BY_NAME.get(name):
-        return Tool(found, at) if name != "unittest" else None
+        return Tool(found, at)
     return None
 
 
@@ -208,7 +214,12 @@ def script_of(words: Words, scripts: Mapping[str, str]) -> Script | None:
     is_run = _get(words, at) in ("run", "run-script")
     name = _get(words, at + is_run)
     name = "test" if program == "npm" and not is_run and name in ("t", "tst") else name
-    if name not in scripts or (program == "bun" and not is_run) or (program == "npm" and not is_run and name != "test"):
+    if (
+        name is None
+        or name not in scripts
+        or (program == "bun" and not is_run)
+        or (program == "npm" and not is_run and name != "test")
+    ):
         return None
     rest = words[at + is_run + 1 :]
     if any(word is None for word in rest):

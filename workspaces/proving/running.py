@@ -14,10 +14,7 @@ from django.conf import settings
 from workspaces import fresh, outputs, sandbox, store, terminal
 from workspaces.fresh import Fresh
 from workspaces.models import Workspace
-try:  # until it is there
-    from workspaces.proving import adapting, reading
-except ImportError:
-    pass
+from workspaces.proving import adapting, reading
 from workspaces.proving.adapting import Adapted
 from workspaces.proving.results import CommandResult
 from workspaces.sandbox import Ending, Limits, Outcome, Place, Tree
@@ -55,6 +52,20 @@ class _Work:
     @property
     def reports(self) -> Path:
         return self.made.home / Path(adapting.REPORTS).name
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """A command that ran: as what, how it ended, where its output lies, and when it began."""
+
+    adapted: Adapted
+    outcome: Outcome
+    spool: Path
+    began_ns: int
+
+    @property
+    def size(self) -> int:
+        return self.spool.stat().st_size if self.spool.exists() else 0
 
 
 def run(
@@ -138,6 +149,7 @@ def _one(work: _Work, number: int, command: str, scripts: Mapping[str, str]) -> 
     work.on_text(f"$ {command}\n")
     spool = work.workspace.outputs / outputs.ref_of(f"{work.name}-{number}")
     spool.parent.mkdir(parents=True, exist_ok=True)
+    began_ns = time.time_ns()
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     outcome = sandbox.run_command(
         _with_variables(adapted),
@@ -148,7 +160,7 @@ def _one(work: _Work, number: int, command: str, scripts: Mapping[str, str]) -> 
         cancelled=work.cancelled,
         on_start=lambda pid, started: None,
     )
-    return _result(work, command, adapted, outcome, spool)
+    return _result(work, command, _Ran(adapted, outcome, spool, began_ns))
 
 
 def _here(adapted: Adapted, reports: Path) -> Adapted:
@@ -177,45 +189,46 @@ def _with_variables(adapted: Adapted) -> str:
     return "\n".join([*lines, adapted.command])
 
 
-def _result(work: _Work, command: str, adapted: Adapted, outcome: Outcome, spool: Path) -> CommandResult:
+def _result(work: _Work, command: str, ran: _Ran) -> CommandResult:
     """Return how the command ended; what it printed stays on disk where that is more than the tail."""
-    size = spool.stat().st_size if spool.exists() else 0
-    tail, is_whole = _tail(spool, size)
-    reader, tests, is_cut = _tests(work, adapted, outcome, spool, size)
+    outcome = ran.outcome
+    tail, is_whole = _tail(ran)
+    reader, tests, is_cut = _tests(work, ran)
     if is_whole:
-        spool.unlink(missing_ok=True)
+        ran.spool.unlink(missing_ok=True)
     return CommandResult(
         command=command,
         exit_code=outcome.exit_code if outcome.ending is Ending.EXIT else None,
         ending=outcome.ending,
         duration_ms=outcome.duration_ms,
-        ran_as=adapted.command if adapted.command != command else "",
+        ran_as=ran.adapted.command if ran.adapted.command != command else "",
         reader=reader,
         tests=tests,
         is_cut=is_cut,
         output_tail=tail,
-        output_ref="" if is_whole else spool.name,
+        output_ref="" if is_whole else ran.spool.name,
         why=_why(work, outcome),
     )
 
 
-def _tail(spool: Path, size: int) -> tuple[str, bool]:
+def _tail(ran: _Ran) -> tuple[str, bool]:
     """Return the end of what was printed as plain text, and whether that is all of it."""
-    if not size:
+    if not ran.size:
         return "", True
-    with spool.open("rb") as file:
-        file.seek(max(0, size - TAIL_BYTES))
-        text = terminal.plain(file.read(TAIL_BYTES).decode("utf-8", "replace"))
-    return text[-TAIL_CHARS:], size <= TAIL_BYTES and len(text) <= TAIL_CHARS
+    with ran.spool.open("rb") as file:
+        file.seek(max(0, ran.size - TAIL_BYTES))
+        data = reading.told(ran.adapted, file.read(TAIL_BYTES))
+    text = terminal.plain(data.decode("utf-8", "replace"))
+    return text[-TAIL_CHARS:], ran.size <= TAIL_BYTES and len(text) <= TAIL_CHARS
 
 
-def _tests(work: _Work, adapted: Adapted, outcome: Outcome, spool: Path, size: int) -> tuple[str, dict[str, str], bool]:
-    if outcome.ending is not Ending.EXIT:
+def _tests(work: _Work, ran: _Ran) -> tuple[str, dict[str, str], bool]:
+    if ran.outcome.ending is not Ending.EXIT:
         return "", {}, False
-    if size > READ_BYTES:
+    if ran.size > READ_BYTES:
         return "", {}, True
-    output = spool.read_bytes() if size else b""
-    return reading.read(adapted, output, work.made.home, work.made.tree)
+    output = ran.spool.read_bytes() if ran.size else b""
+    return reading.read(ran.adapted, output, work.made.home, work.made.tree, since_ns=ran.began_ns)
 
 
 def _why(work: _Work, outcome: Outcome) -> str:

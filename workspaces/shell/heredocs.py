@@ -14,8 +14,11 @@ _BRACES = re.compile(r"(?<!\$)\{[^\s{},]*,")
 _NEEDED = re.compile(rf"<<|\\[ \t\n]|`|{_BRACES.pattern}")
 _TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
 _QUOTED_TWICE = re.compile(r"\\([`$\\])")
+_CASES = re.compile(r"(?<![^\s;&|()])(?:case|in|esac)(?![^\s;&|()])|;;&?|;&")
+_BEFORE_COMMAND = re.compile(r"(?:^|[;&|()\n]|(?<![^\s;&|()])(?:do|then|else|elif|if|while|until|time|!|\{))[ \t]*\Z")
 REWRITES_LIMIT = 50
 """Backticks with backslashes in them that are written otherwise; further ones are left to the grammar."""
+_ROUND = ("(", "$(")
 _WORD_START = " \t\n;&|()<>"
 
 
@@ -40,7 +43,10 @@ def take_out(source: str) -> tuple[str, list[HereDocument]]:
 
 
 class _Scanner:
-    """Walks over the characters, knowing what is quoted; `nest` holds what is open: `"`, a backtick, `(`, `((`, `{`."""
+    """Walks over the characters, knowing what is quoted.
+
+    `nest` holds what is open: `"`, a backtick, `(`, `$(`, `((`, `{`.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -50,6 +56,8 @@ class _Scanner:
         self.pending: list[tuple[str, bool, bool]] = []
         self.found: list[HereDocument] = []
         self.rewritten = 0
+        self.cases: dict[int, list[str]] = {}
+        """By how much is open there: for each `case`, what comes next: its `in`, a pattern's end, or `esac`."""
 
     def scan(self) -> None:
         while self.at < len(self.source):
@@ -61,6 +69,8 @@ class _Scanner:
     def _step(self) -> None:
         character, top = self.source[self.at], self.nest[-1] if self.nest else ""
         if plain := _PLAIN.match(self.source, self.at):
+            if top in _ROUND:
+                self._follow_cases(plain.end())
             self._copy(plain.end())
         elif character == "\\":
             self._backslash()
@@ -74,6 +84,29 @@ class _Scanner:
             self._copy(self.at + 1)
         else:
             self._outside_quotes(character, top)
+
+    def _follow_cases(self, end: int) -> None:
+        """Note `case` and what belongs to it up to there: the `)` after a pattern closes nothing."""
+        for found in _CASES.finditer(self.source, self.at, end):
+            waits = self.cases.setdefault(len(self.nest), [])
+            before = self.source[max(0, found.start() - 20) : found.start()]
+            match found[0], waits[-1:]:
+                case "case", _ if _BEFORE_COMMAND.search(before):
+                    waits.append("in")
+                case "in", ["in"]:
+                    waits[-1] = ")"
+                case "esac", [_]:
+                    waits.pop()
+                case ((";;" | ";&" | ";;&"), ["esac"]):
+                    waits[-1] = ")"
+
+    def _ends_pattern(self) -> bool:
+        """Return whether a `)` here ends a pattern of a `case`; what comes next is its body."""
+        waits = self.cases.get(len(self.nest), [])
+        if waits[-1:] != [")"]:
+            return False
+        waits[-1] = "esac"
+        return True
 
     def _backslash(self) -> None:
         """The grammar takes a continued line, and sometimes a quoted blank, for the end of a word."""
@@ -117,7 +150,7 @@ class _Scanner:
         elif self._starts("$(("):
             self._push("((", 3)
         elif self._starts("$("):
-            self._push("(", 2)
+            self._push("$(", 2)
         elif self._starts("${"):
             self._push("{", 2)
         else:
@@ -192,8 +225,11 @@ class _Scanner:
             self.nest.pop()
             self._copy(self.at + 2)
             return
-        if top == "(":
+        if top in _ROUND and not self._ends_pattern():
+            self.cases.pop(len(self.nest), None)
             self.nest.pop()
+            if top == "(":  # of a pattern that is written `(a)`
+                self._ends_pattern()
         self._copy(self.at + 1)
 
     def _starts(self, text: str | tuple[str, ...]) -> bool:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import Comment, Run
+from agents.models import Comment, Policy, Proof, ProofState, Review, Run, Task
 from tests.agents.api.conftest import Caller
 from tests.conftest import git
+from workspaces.models import Snapshot
 
 pytestmark = pytest.mark.django_db
 
@@ -29,6 +30,46 @@ def test_an_approval_makes_the_branch(reviewer: Caller, changed: Run) -> None:
     assert body["branch"] == f"sakura/{changed.task_id}-make-it-rhyme"
     assert reviewer.get(f"/runs/{changed.pk}").json()["commit"] == body["commit"]
     assert len(body["commit"]) == 40
+
+
+def _verified(run: Run, state: ProofState) -> None:
+    """Let the run have a verify command, and a proof of its latest files."""
+    Task.objects.filter(pk=run.task_id).update(policy=Policy(verify=["make test"]).model_dump())
+    tree = Snapshot.objects.get(workspace_id=run.pk, number=run.snapshot).tree
+    Proof.objects.create(run=run, tree=tree, snapshot=run.snapshot, state=state, reasons=["One test fails."])
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (ProofState.RED, "PROOF_RED"),
+        (ProofState.WAITING, "PROOF_RUNNING"),
+        (ProofState.RUNNING, "PROOF_RUNNING"),
+        (ProofState.GREEN, None),
+        (ProofState.UNPROVEN, None),
+    ],
+)
+def test_an_approval_against_the_proof_needs_a_sentence(
+    reviewer: Caller, changed: Run, state: ProofState, code: str | None
+) -> None:
+    _verified(changed, state)
+    answer = reviewer.post(f"/runs/{changed.pk}/reviews", {"verdict": "approve"})
+    if code is None:
+        assert answer.status_code == 201
+        return
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, code)
+    wish = {"verdict": "approve", "despite_proof": "The test is about another season."}
+    assert reviewer.post(f"/runs/{changed.pk}/reviews", wish).status_code == 201
+    assert Review.objects.get(run=changed).despite == wish["despite_proof"]
+
+
+def test_a_revert_asks_for_another_proof(reviewer: Caller, changed: Run) -> None:
+    _verified(changed, ProofState.GREEN)
+    assert reviewer.post(f"/runs/{changed.pk}/reverts", {"path": "new.txt"}).status_code == 200
+    told = reviewer.get(f"/runs/{changed.pk}").json()["proof"]
+    assert (told["state"], told["snapshot"]) == ("waiting", 3)
+    reviewer.post(f"/runs/{changed.pk}/reverts", {"path": "new.txt", "to": 2})
+    assert reviewer.get(f"/runs/{changed.pk}").json()["proof"]["state"] == "green"
 
 
 def test_asking_for_changes_queues_the_next_round(reviewer: Caller, changed: Run) -> None:

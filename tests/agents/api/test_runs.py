@@ -2,13 +2,16 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from agents import events
 from agents.events import Fact
-from agents.models import Control, Event, Kind, Run
+from agents.models import Control, Event, Kind, Proof, ProofState, Run
 from tests.agents.api.conftest import Caller
+from workspaces.models import Snapshot
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +28,7 @@ def test_a_run_tells_where_it_stands(viewer: Caller, run: Run) -> None:
     )
     assert body["last_seq"] == run.last_seq == 2
     assert body["usage"] == {"input_tokens": 900, "cached_tokens": 100, "output_tokens": 40, "usd": 0.25}
-    assert body["proof"] == {"state": "none", "commands": []}
+    assert (body["proof"]["state"], body["proof"]["commands"], body["proof"]["snapshot"]) == ("none", [], None)
     assert (body["sandbox"], body["snapshot"], body["branch"], body["commit"]) == ({}, 0, "", "")
     assert body["url"] == f"http://testserver/runs/{run.pk}/"
     assert body["budgets"]["steps"] == 60
@@ -122,9 +125,44 @@ def test_what_a_run_cannot_do_now_is_a_conflict(operator: Caller, run: Run) -> N
         assert operator.post(f"/runs/{run.pk}/{verb}").status_code == 409
 
 
-@pytest.mark.parametrize(("snapshot", "state"), [(1, "green"), (2, "stale")])
-def test_a_proof_is_stale_once_the_tree_has_changed(viewer: Caller, run: Run, snapshot: int, state: str) -> None:
-    commands = [{"command": "pytest", "exit_code": 0}]
-    events.append(run.pk, Fact(Kind.PROOF, {"state": "green", "commands": commands, "snapshot": 1}))
-    Run.objects.filter(pk=run.pk).update(snapshot=snapshot)
-    assert viewer.get(f"/runs/{run.pk}").json()["proof"] == {"state": state, "commands": commands}
+def _proven(run: Run, snapshot: int, state: ProofState, **fields: Any) -> Proof:
+    tree = Snapshot.objects.get(workspace_id=run.pk, number=snapshot).tree
+    ended = None if state.is_open else timezone.now()
+    return Proof.objects.create(run=run, tree=tree, snapshot=snapshot, state=state, ended_at=ended, **fields)
+
+
+def test_a_proof_is_told_with_what_it_rests_on(viewer: Caller, changed: Run) -> None:
+    commands = [{"command": "pytest", "exit_code": 1, "output_tail": "1 failed"}]
+    findings = [{"kind": "removed", "path": f"test_{number}.py", "why": "It is gone."} for number in range(60)]
+    report = {"findings": findings, "count": 60, "counts": {"removed": 60}, "locks": ["poetry.lock"], "unread": []}
+    _proven(
+        changed, 2, ProofState.RED, reasons=["One fails."], commands=commands, tests={"failed": 1}, integrity=report
+    )
+    told = viewer.get(f"/runs/{changed.pk}").json()["proof"]
+    integrity = told.pop("integrity")
+    assert told == {
+        "state": "red",
+        "snapshot": 2,
+        "since": None,
+        "reasons": ["One fails."],
+        "commands": commands,
+        "tests": {"failed": 1},
+    }
+    assert (integrity["counts"], integrity["locks"]) == ({"removed": 60}, ["poetry.lock"])
+    assert integrity["findings"] == findings[:50]
+
+
+@pytest.mark.parametrize(("snapshot", "state", "since"), [(2, "green", None), (1, "stale", 2)])
+def test_a_proof_is_stale_once_the_tree_has_changed(
+    viewer: Caller, changed: Run, snapshot: int, state: str, since: int | None
+) -> None:
+    _proven(changed, snapshot, ProofState.GREEN)
+    told = viewer.get(f"/runs/{changed.pk}").json()["proof"]
+    assert (told["state"], told["snapshot"], told["since"]) == (state, snapshot, since)
+
+
+def test_a_proof_that_nobody_waits_for_any_more_is_not_told(viewer: Caller, changed: Run) -> None:
+    _proven(changed, 2, ProofState.WAITING)
+    assert viewer.get(f"/runs/{changed.pk}").json()["proof"]["state"] == "waiting"
+    Run.objects.filter(pk=changed.pk).update(status="cancelled")
+    assert viewer.get(f"/runs/{changed.pk}").json()["proof"]["state"] == "none"

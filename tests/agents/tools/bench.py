@@ -13,7 +13,7 @@ from agents.policy import TaskRules, rules_for
 from agents.providers.base import Call
 from agents.skills import AgentSkills
 from agents.tools import runner
-from agents.tools.base import Limits, Output, Result, ToolContext, ToolError
+from agents.tools.base import Limits, Output, ProofWord, Result, ToolContext, ToolError
 from workspaces import sandbox, snapshots
 from workspaces.background import Jobs
 from workspaces.models import Workspace
@@ -62,6 +62,7 @@ class Bench:
     mode: sandbox.Tree = sandbox.Tree.WRITE
     secrets: tuple[tuple[str, str], ...] = ()
     network: tuple[str, ...] = ()
+    proof: ProofWord = field(default_factory=ProofWord)
 
     def __post_init__(self) -> None:
         self.reads = Reads(self.workspace, self.agent)
@@ -104,6 +105,7 @@ class Bench:
             skills=self.skills,
             secrets=Given(self.secrets),
             limits=self.limits,
+            proof=self.proof,
         )
 
     def call(self, name: str, **arguments: Any) -> Result:

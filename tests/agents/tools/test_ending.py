@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.tools.base import ProofWord
 from tests.agents.tools.bench import Bench
 
 pytestmark = pytest.mark.django_db
@@ -24,3 +25,29 @@ def test_a_review_is_checked_and_kept(bench: Bench) -> None:
     assert reviewer.call("submit_review", **(claim | {"verdict": "maybe"})).code == "INVALID_INPUT"
     assert bench.call("submit_review", **claim).code == "UNKNOWN_TOOL"
     assert reviewer.call("finish_task", summary="x").code == "UNKNOWN_TOOL"
+
+
+APPROVAL = {"verdict": "approve", "score": 8, "summary": "Good.", "findings": []}
+RED = ProofWord("red", ("The proof of snapshot 2 is red: test_add fails.",))
+
+
+@pytest.mark.parametrize("despite", ["", "Trust me.", " " * 30])
+def test_an_approval_against_the_proof_needs_a_sentence(bench: Bench, despite: str) -> None:
+    reviewer = Bench(bench.workspace, agent="reviewer", proof=RED)
+    refused = reviewer.call("submit_review", **APPROVAL, despite=despite)
+    assert (refused.code, refused.finish) == ("INVALID_INPUT", None)
+    assert "test_add fails" in refused.content
+    assert "`despite`" in refused.content
+
+
+def test_a_sentence_on_why_is_kept_with_the_approval(bench: Bench) -> None:
+    reviewer = Bench(bench.workspace, agent="reviewer", proof=RED)
+    given = APPROVAL | {"despite": "The test itself asks for the wrong sum."}
+    done = reviewer.call("submit_review", **given)
+    assert (done.finish, done.data["despite"]) == (given, given["despite"])
+
+
+@pytest.mark.parametrize("verdict", ["request_changes", "reject"])
+def test_no_other_verdict_needs_a_sentence(bench: Bench, verdict: str) -> None:
+    reviewer = Bench(bench.workspace, agent="reviewer", proof=RED)
+    assert reviewer.call("submit_review", **(APPROVAL | {"verdict": verdict})).code == ""

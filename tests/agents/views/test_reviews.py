@@ -156,7 +156,9 @@ def test_a_stranger_sees_nothing(client: Client, stranger: User, done: Scene) ->
 
 
 def test_without_a_proof_the_card_says_so(reader: Client, done: Scene) -> None:
-    assert "No proof yet Nothing was run by Sakura itself." in said(page(reader, done.run))
+    html = said(page(reader, done.run))
+    assert "Proof of done No proof yet" in html
+    assert "No verify command is named" in html
 
 
 def test_a_claim_without_a_test_run_is_not_shown_to_be_true(reader: Client, done: Scene) -> None:

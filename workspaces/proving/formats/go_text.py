@@ -1,5 +1,6 @@
 """Reads what `go test` prints, as JSON or as text: tests by package, and packages that could not be built."""
 
+import io
 import json
 import re
 from typing import Any
@@ -95,11 +96,11 @@ def _parsed(line: str) -> dict[str, Any]:
 
 def told(output: bytes) -> bytes:
     """Return what `go test -json` printed as a person reads it: the texts of its events, and all other lines."""
-    lines: list[bytes] = []
-    for line in output.split(b"\n"):
+    written = io.BytesIO()
+    for line in io.BytesIO(output):
         event = _parsed(line.decode("utf-8", "replace")) if line.startswith(b'{"') else {}
         if not isinstance(event.get("Action"), str):
-            lines.append(line + b"\n")
+            written.write(line)
         elif isinstance(text := event.get("Output"), str):
-            lines.append(text.encode("utf-8", "replace"))
-    return b"".join(lines)
+            written.write(text.encode("utf-8", "replace"))
+    return written.getvalue()

@@ -67,4 +67,4 @@ class _Reading:
 
 def _name(attributes: dict[str, str]) -> str:
     within, name = attributes.get("classname", ""), attributes.get("name", "")
-    return name if within in ("", name) else f"{within}::{name}"
+    return f"{within}::{name}" if within else name

@@ -20,7 +20,7 @@ _BUN_STATES = {"pass": TestState.PASSED, "fail": TestState.FAILED}
 _BUN_FILE = re.compile(r"(\S+\.[cm]?[jt]sx?):")
 _TIME = re.compile(r" *(?:\([\d.]+ ?m?s\)|\[[\d.]+ ?m?s\]|[\d.]+m?s)$")
 _COUNTS = re.compile(r" \(\d+ tests?(?: \|[^)]*)?\)$")
-_TODO = re.compile(r" # (?:TODO|SKIP)\b.*", re.IGNORECASE)
+_REMARK = re.compile(r"(?<=ms\)) # (.*)$")
 _OVER = re.compile(r" *(?:\d+ passing\b.*|ℹ tests \d+|Summary of all failing tests|[✖×] failing tests:.*|⎯+.*)")
 _COUNTED = re.compile(
     r" *(?:\d+ (?:passing|pass|fail)\b.*|ℹ tests \d+|Tests?:? +(?:Files +)?\d+ (?:passed|failed|skipped).*)"
@@ -36,6 +36,7 @@ class SpecLines:
     def __init__(self) -> None:
         self._tests: Found = []
         self._groups: list[tuple[int, str]] = []
+        self._files: Found = []
         self._file = ""
         self._is_over = False
         self._is_counted = False
@@ -44,6 +45,7 @@ class SpecLines:
         self._is_counted |= _COUNTED.fullmatch(line) is not None
         if match := _FILE.fullmatch(line):
             self._file, self._groups, self._is_over = match[2], [], False
+            self._files.append((match[2], TestState.PASSED if match[1] == "PASS" else TestState.FAILED))
         elif match := _BUN_FILE.fullmatch(line):
             self._file, self._groups = match[1], []
         elif "Test suite failed to run" in line and self._file:
@@ -57,8 +59,10 @@ class SpecLines:
 
     def _listed(self, line: str) -> None:
         if match := _MARKED.fullmatch(line):
-            todo = _TODO.search(match[3])
-            self._add(len(match[1]), match[3], TestState.SKIPPED if todo else _MARKS[match[2]])
+            remark = _REMARK.search(match[3])
+            is_todo = remark is not None and remark[1].upper().startswith(("TODO", "SKIP"))
+            text = re.sub(r"^(?:skipped|todo) ", "", match[3]) if match[2] in "○✎" else match[3]
+            self._add(len(match[1]), text, TestState.SKIPPED if is_todo else _MARKS[match[2]])
         elif match := _FAILED.fullmatch(line):
             self._add(len(match[1]), match[2], TestState.FAILED)
         elif match := _PENDING.fullmatch(line):
@@ -71,10 +75,14 @@ class SpecLines:
         return [each for each in self._groups if each[0] < indent][:DEPTH_LIMIT]
 
     def _add(self, indent: int, text: str, state: TestState) -> None:
-        name = _COUNTS.sub("", _TIME.sub("", _TODO.sub("", text)))
+        name = _COUNTS.sub("", _TIME.sub("", _REMARK.sub("", text)))
         outer = [group for at, group in self._outer(indent) if at or "▶" not in group]
         path = " > ".join([*outer, name])
         self._tests.append((f"{self._file}::{path}" if self._file else path, state))
 
     def found(self) -> Found:
-        return self._tests if self._is_counted else []
+        """Return the tests; their files where nothing else is told, as jest does of more than one."""
+        if not self._is_counted:
+            return []
+        listed = {name for name, _ in self._tests}
+        return self._tests if listed - {name for name, _ in self._files} else self._files

@@ -1,0 +1,304 @@
+"""Compares the tests of files as they were and as they are now: which are gone, skipped, ask for less, are new."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workspaces.integrity import facts, naming, units
+from workspaces.integrity.described import EMPTY, Described, Unit
+from workspaces.integrity.findings import Finding, FindingKind
+from workspaces.integrity.units import Change
+
+PER_FILE = 150
+"""Findings that are told of one file."""
+TEXT_LIMIT = 500
+_SUPPORT = re.compile(
+    r"(?:conftest\.py|(?:spec|test|rails)_helper\.rb|(?:jest|vitest|test|mocha)[.\-_]?(?:setup|global)\w*\.[cm]?[jt]sx?"
+    r"|(?:setup|global)[.\-_]?(?:tests?|jest|vitest|setup)?\w*\.[cm]?[jt]sx?)\Z",
+    re.IGNORECASE,
+)
+_LAST_WINS = frozenset(("python", "ruby"))
+_CONFIG_GONE = "What is done before or around the tests is gone."
+_CONFIG_CHANGED = "What is done before or around the tests is another."
+_CONFIG_NEW = "This is newly done before or around the tests that were there."
+
+
+@dataclass
+class File:
+    """One file on both sides; None: it isn't there, or nothing in it is read. `is_test`: its units count."""
+
+    path: str
+    old: Described | None
+    new: Described | None
+    old_lines: Sequence[str] = ()
+    new_lines: Sequence[str] = ()
+    is_test: bool = True
+    old_path: str = ""
+    gone: list[Unit] = field(default_factory=list)
+    come: list[Unit] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def told(self, name: str, change: Change) -> Finding:
+        old, new = _text(self.old_lines, change.old), _text(self.new_lines, change.new)
+        return Finding(change.kind, self.path, change.why, name[:200], change.old[0], change.new[0], old, new)
+
+
+def _text(lines: Sequence[str], span: tuple[int, int]) -> str:
+    first, last = span
+    if not first:
+        return ""
+    return "\n".join(line.strip("\n") for line in lines[first - 1 : max(first, min(last, first + 11))]).strip()[:TEXT_LIMIT]
+
+
+def compare(files: Sequence[File]) -> list[Finding]:
+    """Return what changed in these files, seen together: a test that moved from one to another is not gone."""
+    for file in files:
+        _within(file)
+    _across(files)
+    found: list[Finding] = []
+    for file in files:
+        for unit in file.gone:
+            file.findings.append(_removed(file, unit))
+        file.findings += [_added(file, unit) for unit in file.come if unit.kind == "test"]
+        found += _bounded(file)
+    return found
+
+
+def _bounded(file: File) -> Iterable[Finding]:
+    kept = list(dict.fromkeys(file.findings))
+    kept.sort(key=lambda each: not each.is_suspect)
+    if len(kept) <= PER_FILE:
+        return kept
+    why = f"There is more of this in the file: {len(kept) - PER_FILE + 1} findings are not shown."
+    return [*kept[: PER_FILE - 1], Finding(kept[PER_FILE - 1].kind, file.path, why)]
+
+
+def _removed(file: File, unit: Unit) -> Finding:
+    return file.told(unit.name, Change(FindingKind.REMOVED, "The test is gone.", (unit.line, unit.end)))
+
+
+def _added(file: File, unit: Unit) -> Finding:
+    return file.told(unit.name, Change(FindingKind.ADDED, "A new test.", (0, 0), (unit.line, unit.line)))
+
+
+# --- within one file ---------------------------------------------------------------------------------
+
+
+def _within(file: File) -> None:
+    if file.new is not None:
+        for name, change in facts.changes(file.old, file.new, is_test=file.is_test):
+            file.findings.append(file.told(name, change))
+    if not file.is_test:
+        return
+    before, after = _in_force(file.old or EMPTY), _in_force(file.new or EMPTY)
+    pairs, gone, come = _matched(before, after)
+    for old, new in pairs:
+        file.findings += _of_pair(file, old, new)
+    file.gone = [unit for unit in gone if unit.kind == "test"]
+    file.come = [unit for unit in come if unit.kind == "test"]
+    if file.old is not None and file.new is not None:
+        _of_others(file, gone, come)
+        file.findings += _own_definitions(file, come)
+
+
+def _of_others(file: File, gone: Iterable[Unit], come: Iterable[Unit]) -> None:
+    for unit in gone:
+        if unit.kind in ("config", "hook"):
+            change = Change(FindingKind.CONFIGURATION, _CONFIG_GONE, (unit.line, unit.end))
+            file.findings.append(file.told(unit.name, change))
+    for unit in come:
+        if unit.kind == "config" or unit.last_name == "__init__" and _is_in_tests(file, unit):
+            kind = FindingKind.CONFIGURATION if unit.kind == "config" else FindingKind.SKIPPED
+            why = _CONFIG_NEW if unit.kind == "config" else "pytest collects no class that has an __init__."
+            file.findings.append(file.told(unit.name, Change(kind, why, (0, 0), (unit.line, unit.end))))
+        elif unit.kind in ("suite", "hook"):
+            empty = Unit(unit.kind, unit.name, 0, 0, unit.params, (), (), ())
+            only = [change for change in units.changes(empty, unit) if unit.kind == "hook" or "Only" in change.why]
+            file.findings += [file.told(unit.name, change) for change in only]
+        elif unit.kind == "test" and any(mark.what == "only" for mark in unit.marks):
+            mark = next(mark for mark in unit.marks if mark.what == "only")
+            why = "Only this new test is run now; those beside it are not."
+            file.findings.append(file.told(unit.name, Change(FindingKind.SKIPPED, why, (0, 0), (mark.line, mark.line))))
+
+
+def _is_in_tests(file: File, unit: Unit) -> bool:
+    above = unit.name.rpartition(" › ")[0]
+    assert file.new is not None
+    return any(other.name == above and other.params == "tests" for other in file.new.units)
+
+
+def _own_definitions(file: File, come: Iterable[Unit]) -> Iterator[Finding]:
+    """Yield what a file of tests newly defines itself that it took from elsewhere before."""
+    assert file.old is not None
+    assert file.new is not None
+    taken = {name for name, _, _ in file.old.imports} - naming.defined_in(file.old)
+    why = "The file defines this itself now, which came from what is tested before."
+    for unit in come:
+        if " › " not in unit.name and unit.kind in ("helper", "suite") and unit.name in taken:
+            yield file.told(unit.name, Change(FindingKind.SHADOWED, why, (0, 0), (unit.line, unit.end)))
+    known = {step.words for unit in file.old.units for step in unit.steps}
+    for unit in file.new.units:
+        for step in unit.steps:
+            if step.words not in known and (names := set(step.binds) & taken) and not step.words.startswith("for\n"):
+                if file.new.language in ("javascript", "typescript", "tsx") and _is_import(step.words):
+                    continue
+                change = Change(FindingKind.SHADOWED, why, (0, 0), (step.line, step.end))
+                yield file.told(sorted(names)[0], change)
+
+
+def _is_import(words: str) -> bool:
+    return "\nrequire\n(" in words or "\nimport\n(" in words or "\nimportActual\n" in words
+
+
+def _of_pair(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
+    """Yield what changed between two units that are one."""
+    if old.kind == "test" and new.kind != "test":
+        why = "The test is none any more: no test tool collects it."
+        yield file.told(old.name, Change(FindingKind.REMOVED, why, (old.line, old.end), (new.line, new.line)))
+        return
+    if old.kind == "module":
+        yield from _of_module(file, old, new)
+        return
+    assert file.old is not None
+    assert file.new is not None
+    names = naming.renames(old, new, file.old, file.new)
+    for change in units.changes(naming.renamed(old, names), new):
+        yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
+
+
+def _as_configuration(change: Change) -> Change:
+    return Change(FindingKind.CONFIGURATION, _CONFIG_CHANGED, change.old, change.new)
+
+
+def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
+    """Yield what changed at the top of a file: values that tests use, and in files for all tests what they do at once."""
+    for change in units.changes(old, new):
+        if change.kind is FindingKind.RETUNED or not (change.kind is FindingKind.REMOVED and not change.old[0]):
+            yield file.told("", change)
+    tests = {unit.last_name for unit in (file.old or EMPTY).units[1:] if unit.kind in ("test", "suite")}
+    for step in new.steps:
+        if tests & {name.partition(".")[0] for name in step.binds} and step not in old.steps:
+            why = "The name of a test, or of a class of tests, is given to something else."
+            change = Change(FindingKind.SKIPPED, why, (0, 0), (step.line, step.end))
+            yield file.told(step.binds[0], change)
+    if file.old is not None and _SUPPORT.search(file.path.rpartition("/")[2]):
+        known = Counter(step.words for step in old.steps)
+        for step in new.steps:
+            if not known[step.words] and not step.checks and (not step.binds or "." in step.binds[0]):
+                yield file.told("", Change(FindingKind.CONFIGURATION, _CONFIG_NEW, (0, 0), (step.line, step.end)))
+
+
+# --- which unit is which -----------------------------------------------------------------------------
+
+
+def _in_force(source: Described) -> list[Unit]:
+    """Return the units that count: of two functions or classes of one name, the later."""
+    if source.language not in _LAST_WINS:
+        return list(source.units)
+    last: dict[tuple[bool, str], Unit] = {}
+    for unit in source.units:
+        last[unit.kind == "suite", unit.name] = unit
+    lost = [
+        unit
+        for unit in source.units
+        if unit.kind == "suite" and source.language == "python" and last[True, unit.name] is not unit
+    ]
+    found = [unit for unit in source.units if source.language == "ruby" or last[unit.kind == "suite", unit.name] is unit]
+    if source.language == "ruby":
+        return found
+    return [unit for unit in found if not any(_is_inside(unit, suite) for suite in lost)]
+
+
+def _is_inside(unit: Unit, suite: Unit) -> bool:
+    return unit.name.startswith(f"{suite.name} › ") and suite.line <= unit.line <= suite.end
+
+
+Matched = tuple[list[tuple[Unit, Unit]], list[Unit], list[Unit]]
+
+
+def _matched(old: Sequence[Unit], new: Sequence[Unit]) -> Matched:
+    """Return units that are one, by name, then by last name, then by what they say; and those of one side alone."""
+    pairs: list[tuple[Unit, Unit]] = []
+    gone, come = list(old), list(new)
+    for by in (_whole_name, _own_name, _similar_name, _content):
+        gone, come = _pair(pairs, gone, come, by)
+    return pairs, gone, come
+
+
+def _whole_name(unit: Unit) -> object:
+    return unit.kind == "module", unit.kind == "suite", unit.name
+
+
+def _own_name(unit: Unit) -> object:
+    return (unit.kind in ("test", "helper"), unit.last_name) if unit.kind not in ("suite", "hook") else None
+
+
+_SIMILAR = re.compile(r"[\W_]+")
+
+
+def _similar_name(unit: Unit) -> object:
+    """Return the name without what makes a tool collect it."""
+    if unit.kind not in ("test", "helper"):
+        return None
+    bare = _SIMILAR.sub("", unit.last_name.lower())
+    return re.sub(r"^(?:test|check|x|skip|no|disabled|old|dont|_)+|(?:test|disabled|skip|skipped|old)+$", "", bare) or None
+
+
+def _content(unit: Unit) -> object:
+    if unit.kind not in ("test", "helper") or not unit.steps:
+        return None
+    return tuple(step.words for step in unit.steps)
+
+
+def _pair(pairs: list[tuple[Unit, Unit]], gone: list[Unit], come: list[Unit], by: object) -> tuple[list[Unit], list[Unit]]:
+    assert callable(by)
+    held: defaultdict[object, list[Unit]] = defaultdict(list)
+    for unit in come:
+        if (key := by(unit)) is not None:
+            held[key].append(unit)
+    taken: set[int] = set()
+    left = []
+    for unit in gone:
+        key = by(unit)
+        same = held[key] if key is not None else []
+        if same:
+            other = same.pop(0)
+            taken.add(id(other))
+            pairs.append((unit, other))
+        else:
+            left.append(unit)
+    return left, [unit for unit in come if id(unit) not in taken]
+
+
+# --- across files ------------------------------------------------------------------------------------
+
+
+def _across(files: Sequence[File]) -> None:
+    """Find tests that are gone in one file among those that are new in another."""
+    places: defaultdict[str, list[tuple[File, Unit]]] = defaultdict(list)
+    for file in files:
+        for unit in file.come:
+            places[unit.last_name].append((file, unit))
+    for file in files:
+        file.gone = [unit for unit in file.gone if not _moved(file, unit, places[unit.last_name])]
+
+
+def _moved(file: File, unit: Unit, places: list[tuple[File, Unit]]) -> bool:
+    """Return whether a test is in another file now; what it says differently there is told there."""
+    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, *place)))
+    if not ranked:
+        return False
+    there, other = ranked[0]
+    there.findings += _told_there(file, unit, there, other)
+    there.come = [each for each in there.come if each is not other]
+    places.remove((there, other))
+    return True
+
+
+def _told_there(file: File, old: Unit, there: File, new: Unit) -> list[Finding]:
+    assert file.old is not None
+    assert there.new is not None
+    names: Mapping[str, str] = naming.renames(old, new, file.old, there.new)
+    both = File(there.path, file.old, there.new, file.old_lines, there.new_lines)
+    return [both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new)]

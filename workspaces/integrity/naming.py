@@ -1,0 +1,113 @@
+"""Names that were only changed: of variables, and of what is tested; so that nothing else is told of them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from workspaces.integrity.described import Check, Described, Step, Unit
+
+_NAME = re.compile(r"[A-Za-z_$@][\w$?!]*")
+TRIES = 12
+"""Statements of one form that are held against each other."""
+
+
+def names_in(unit: Unit) -> frozenset[str]:
+    found = set(_names(unit.params))
+    for step in unit.steps:
+        found.update(_names(step.words), *(_names(case.words) for case in step.cases))
+    return frozenset(found)
+
+
+def _names(words: str) -> Iterable[str]:
+    return (word for word in words.split("\n") if _NAME.fullmatch(word))
+
+
+def bound_in(unit: Unit, without_params: bool = False) -> frozenset[str]:
+    """Return the names that a unit itself gives; those of pytest's parameters come from elsewhere."""
+    bound = frozenset(name for step in unit.steps for name in step.binds)
+    return bound if without_params else bound | frozenset(_names(unit.params))
+
+
+def defined_in(source: Described) -> frozenset[str]:
+    """Return the names that a source gives at its top: functions, classes, variables."""
+    top = frozenset(name for step in source.module.steps for name in step.binds)
+    return top | frozenset(unit.last_name for unit in source.units[1:] if unit.kind in ("helper", "suite", "config"))
+
+
+def renames(old: Unit, new: Unit, before: Described, now: Described) -> Mapping[str, str]:
+    """Return names of the old unit that stand under other names in the new one, and mean the same.
+
+    A variable may take any new name. A name from elsewhere may where it is gone from the file altogether, and the file
+    didn't come to define the other one itself.
+    """
+    here, there = names_in(old), names_in(new)
+    gone, come = here - there, there - here
+    if not gone or not come:
+        return {}
+    is_fixtures = before.language == "python" and new.kind == "test"
+    local_gone, local_come = gone & bound_in(old, is_fixtures), come & bound_in(new, is_fixtures)
+    free_gone, free_come = gone - now.ids - bound_in(old), come - before.ids - bound_in(new)
+    was_own, is_own = defined_in(before), defined_in(now)
+    found: dict[str, str] = {}
+    for was, is_now in _similar(old.steps, new.steps):
+        pairs = _pairs(was, is_now)
+        fits = pairs is not None and all(
+            found.get(a, b) == b
+            and ((a in local_gone and b in local_come) or (a in free_gone and b in free_come and (a in was_own) == (b in is_own)))
+            for a, b in pairs.items()
+        )
+        if fits and pairs:
+            found.update(pairs)
+    return found if len(set(found.values())) == len(found) else {}
+
+
+def _similar(old: Iterable[Step], new: Iterable[Step]) -> Iterable[tuple[list[str], list[str]]]:
+    """Yield statements of one form, those that stand in the same order first."""
+    after: defaultdict[str, list[list[str]]] = defaultdict(list)
+    before: defaultdict[str, list[list[str]]] = defaultdict(list)
+    for steps, held in ((old, before), (new, after)):
+        for step in steps:
+            words = step.words.split("\n")
+            held["\n".join("·" if _NAME.fullmatch(word) else word for word in words)].append(words)
+    for form, olds in before.items():
+        news = after.get(form, [])
+        yield from zip(olds, news, strict=False)
+        yield from ((a, b) for a in olds[:TRIES] for b in news[:TRIES])
+
+
+def _pairs(old: list[str], new: list[str]) -> dict[str, str] | None:
+    """Return the names that differ between two statements of one form; None where that is not one for one."""
+    found: dict[str, str] = {}
+    for was, now in zip(old, new, strict=True):
+        if was != now and found.setdefault(was, now) != now:
+            return None
+    return found
+
+
+def renamed(unit: Unit, names: Mapping[str, str]) -> Unit:
+    """Return the unit as it would be with these names."""
+    if not names:
+        return unit
+    return replace(unit, steps=tuple(_step(step, names) for step in unit.steps), params=_put(unit.params, names))
+
+
+def _put(words: str, names: Mapping[str, str]) -> str:
+    return "\n".join(names.get(word, word) for word in words.split("\n"))
+
+
+def _step(step: Step, names: Mapping[str, str]) -> Step:
+    return replace(
+        step,
+        words=_put(step.words, names),
+        guards=tuple((kind, _put(words, names)) for kind, words in step.guards),
+        binds=tuple(names.get(name, name) for name in step.binds),
+        checks=tuple(_check(check, names) for check in step.checks),
+        cases=tuple(replace(case, words=_put(case.words, names)) for case in step.cases),
+    )
+
+
+def _check(check: Check, names: Mapping[str, str]) -> Check:
+    return replace(
+        check, sides=tuple(_put(side, names) for side in check.sides), words=_put(check.words, names)
+    )

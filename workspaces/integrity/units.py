@@ -1,0 +1,400 @@
+"""One test, or what tests use, as it was and as it is now: what its checks, statements, cases and marks came to."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from workspaces.integrity import weaker
+from workspaces.integrity.described import Case, Check, Guard, Mark, Step, Unit
+from workspaces.integrity.findings import FindingKind
+
+NEAREST = 60
+"""Checks of one test that are held against each other, where none is equal."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change within a unit; lines as in Finding, (first, last), (0, 0): none."""
+
+    kind: FindingKind
+    why: str
+    old: tuple[int, int] = (0, 0)
+    new: tuple[int, int] = (0, 0)
+
+
+def changes(old: Unit, new: Unit) -> Iterator[Change]:
+    """Yield what changed in a unit for the worse, or in another way that people should see."""
+    yield from _outer(old, new)
+    yield from _marks(old, new)
+    if old.checks and not new.checks and _is_empty(new):
+        yield Change(FindingKind.REMOVED, "The test is emptied.", _span(old), _span(new))
+        return
+    yield from _checks(old, new)
+    yield from _steps(old, new)
+
+
+def _is_empty(unit: Unit) -> bool:
+    return all(step.role in ("return", "") and len(step.words) < 40 and not step.binds for step in unit.steps[:3])
+
+
+def _span(unit: Unit) -> tuple[int, int]:
+    return unit.line, unit.end
+
+
+def _outer(old: Unit, new: Unit) -> Iterator[Change]:
+    """Yield new conditions that a whole test depends on."""
+    fresh = _fresh_guards(old.guards, new.guards)
+    if any(kind in ("if", "function", "try") or _never_runs(kind, words) for kind, words in fresh):
+        yield Change(FindingKind.SKIPPED, "The test is only there under a condition now.", _span(old), _span(new))
+
+
+def _fresh_guards(old: Sequence[Guard], new: Sequence[Guard]) -> list[Guard]:
+    return list((Counter(new) - Counter(old)).elements())
+
+
+_EMPTY_LOOP = re.compile(r"(?:range\n\(\n0\n\)|\bin\n\[\n\]|\bin\n\(\n\)|\bin\n…|while\n(?:\(\n)?(?:false|False|0)\b)")
+
+
+def _never_runs(kind: str, words: str) -> bool:
+    return kind == "loop" and _EMPTY_LOOP.search(words) is not None
+
+
+# --- marks -------------------------------------------------------------------------------------------
+
+_MARKED = {
+    "skip": (FindingKind.SKIPPED, "The test is skipped, always or under a condition."),
+    "xfail": (FindingKind.SKIPPED, "The test may fail now without being told."),
+    "only": (FindingKind.SKIPPED, "Only this is run now; the other tests beside it are not."),
+    "label": (FindingKind.SKIPPED, "The test has a new label, by which it may be left out."),
+    "retry": (FindingKind.LOOSENED, "The test is tried again when it fails."),
+    "timeout": (FindingKind.LOOSENED, "How long the test may take is another."),
+    "panic": (FindingKind.LOOSENED, "The test passes when it fails."),
+    "patch": (FindingKind.SHADOWED, "Something is put in place of what the test uses."),
+    "fixtures": (FindingKind.RETUNED, "The test uses other fixtures."),
+    "other": (FindingKind.RETUNED, "Something new is done with the test, which may change what it does."),
+    "test": (FindingKind.RETUNED, "How the test is run is another."),
+}
+
+
+def _marks(old: Unit, new: Unit) -> Iterator[Change]:
+    before = Counter((mark.what, mark.words) for mark in old.marks)
+    after = Counter((mark.what, mark.words) for mark in new.marks)
+    gone = [mark for mark in old.marks if before[mark.what, mark.words] > after[mark.what, mark.words]]
+    come = [mark for mark in new.marks if after[mark.what, mark.words] > before[mark.what, mark.words]]
+    for mark in come:
+        former = next((each for each in gone if each.what == mark.what), None)
+        if mark.what == "cases" and former is not None:
+            gone.remove(former)
+            yield from _cases(former.cases, mark.cases)
+            if former.words != mark.words:
+                yield Change(FindingKind.RETUNED, "The cases are given in another way.", *_at(former, mark))
+        elif mark.what in _MARKED and not (mark.what == "timeout" and former and not _is_longer(former, mark)):
+            kind, why = _MARKED[mark.what]
+            if former is not None:
+                gone.remove(former)
+            yield Change(kind, why, *_at(former, mark))
+    for mark in gone:
+        if mark.what in ("cases", "panic") and (mark.what == "panic" or mark.cases):
+            why = "The cases of the test are gone." if mark.what == "cases" else "The test needs no failure to pass now."
+            yield Change(FindingKind.REMOVED, why, (mark.line, mark.line))
+    yield from _same_marks(old, new)
+
+
+def _same_marks(old: Unit, new: Unit) -> Iterator[Change]:
+    """Yield what changed in the cases of marks that say the same otherwise."""
+    held: defaultdict[tuple[str, str], list[Mark]] = defaultdict(list)
+    for mark in new.marks:
+        held[mark.what, mark.words].append(mark)
+    for mark in old.marks:
+        if after := held[mark.what, mark.words]:
+            yield from _cases(mark.cases, after.pop(0).cases)
+
+
+def _at(old: Mark | None, new: Mark) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (old.line, old.line) if old else (0, 0), (new.line, new.line)
+
+
+def _is_longer(old: Mark, new: Mark) -> bool:
+    before, after = (re.findall(r"\d+(?:\.\d+)?", mark.words) for mark in (old, new))
+    return len(before) != len(after) or any(float(b) > float(a) for a, b in zip(before, after, strict=False))
+
+
+_SKIPS = re.compile(r"(?m)^(?:skip|skipif|xfail|\.?only|todo|Disabled|ignore|pending|xit)$")
+
+
+def _cases(old: Sequence[Case], new: Sequence[Case]) -> Iterator[Change]:
+    """Yield cases that are gone, or say something else."""
+    before, after = Counter(case.words for case in old), Counter(case.words for case in new)
+    gone = _surplus(old, before - after)
+    come = _surplus(new, after - before)
+    paired = _nearest_cases(gone, come)
+    for case in gone:
+        other = paired.get(case)
+        if other is None:
+            yield Change(FindingKind.REMOVED, "A case is gone.", (case.line, case.line))
+        elif _SKIPS.search(other.words) and not _SKIPS.search(case.words):
+            yield Change(FindingKind.SKIPPED, "A case is skipped, or may fail.", *_lines(case, other))
+        else:
+            yield Change(FindingKind.RETUNED, "A case has other values.", *_lines(case, other))
+
+
+def _lines(old: Case, new: Case) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (old.line, old.line), (new.line, new.line)
+
+
+def _surplus(cases: Sequence[Case], left: Counter[str]) -> list[Case]:
+    """Return the cases that have no equal on the other side, each as often as that."""
+    left = Counter(left)
+    found = []
+    for case in cases:
+        if left[case.words] > 0:
+            left[case.words] -= 1
+            found.append(case)
+    return found
+
+
+def _nearest_cases(gone: Sequence[Case], come: Sequence[Case]) -> dict[Case, Case]:
+    """Pair cases that say something else with those that have most words in common, the rest in order."""
+    found: dict[Case, Case] = {}
+    left = list(come)
+    for case in gone[:NEAREST]:
+        words = set(case.words.split("\n"))
+        best = max(left, key=lambda other: len(words & set(other.words.split("\n"))), default=None)
+        if best is not None and len(words & set(best.words.split("\n")) - {"(", ")", "[", "]", "{", "}", ","}):
+            found[case] = best
+            left.remove(best)
+    rest = [case for case in gone if case not in found]
+    found.update(zip(rest, left, strict=False))
+    return found
+
+
+# --- checks ------------------------------------------------------------------------------------------
+
+
+def _checks(old: Unit, new: Unit) -> Iterator[Change]:
+    before, after = old.checks, new.checks
+    pairs, gone, come = _equal(before, after)
+    for was, now in pairs:
+        yield from _guarded(was, now)
+    for was, now in _near(gone, come):
+        if now is None:
+            yield Change(FindingKind.REMOVED, "A check is gone.", (was[0].line, was[0].end))
+            continue
+        verdict = weaker.judged(was[0], now[0])
+        if verdict is not None:
+            yield Change(*verdict, (was[0].line, was[0].end), (now[0].line, now[0].end))
+        yield from _guarded(was, now)
+
+
+Placed = tuple[Check, Step]
+
+
+def _equal(old: Sequence[Placed], new: Sequence[Placed]) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
+    """Return pairs of equal checks, those under equal conditions first, and what is left on both sides."""
+    held: defaultdict[object, list[Placed]] = defaultdict(list)
+    for each in new:
+        held[weaker.key(each[0])].append(each)
+    pairs: list[tuple[Placed, Placed]] = []
+    rest: list[Placed] = []
+    for each in old:
+        same = held[weaker.key(each[0])]
+        fitting = next((at for at, other in enumerate(same[:NEAREST]) if _guards(other) == _guards(each)), None)
+        if fitting is not None:
+            pairs.append((each, same.pop(fitting)))
+        else:
+            rest.append(each)
+    gone = []
+    for each in rest:
+        same = held[weaker.key(each[0])]
+        if same:
+            pairs.append((each, same.pop(0)))
+        else:
+            gone.append(each)
+    left = {id(each) for same in held.values() for each in same}
+    return pairs, gone, [each for each in new if id(each) in left]
+
+
+def _guards(placed: Placed) -> tuple[Guard, ...]:
+    return (*placed[1].guards, *placed[0].inline)
+
+
+def _near(gone: list[Placed], come: list[Placed]) -> Iterator[tuple[Placed, Placed | None]]:
+    """Yield each old check that has no equal, with the new one that stands in its place, None: there is none."""
+    left = list(come)
+    pairs: dict[int, Placed] = {}
+    for fits in (_is_alike, weaker.shares, _contains, _same_sort):
+        for at, was in enumerate(gone):
+            if at in pairs:
+                continue
+            now = next((each for each in left[:NEAREST] if fits(was[0], each[0])), None)
+            if now is not None:
+                pairs[at] = now
+                left.remove(now)
+    for at, was in enumerate(gone):
+        yield was, pairs.get(at)
+
+
+def _is_alike(old: Check, new: Check) -> bool:
+    return old.op == new.op and weaker.shares(old, new)
+
+
+def _contains(old: Check, new: Check) -> bool:
+    return any(side and side in other for side in old.sides for other in new.sides) or any(
+        side and side in other for side in new.sides for other in old.sides
+    )
+
+
+def _same_sort(old: Check, new: Check) -> bool:
+    return old.op == new.op or new.op in ("always", "unawaited")
+
+
+def _guarded(was: Placed, now: Placed) -> Iterator[Change]:
+    """Yield what a check newly depends on."""
+    before, after = Counter(_guards(was)), Counter(_guards(now))
+    fresh = list((after - before).elements())
+    lost = Counter(kind for kind, _ in (before - after).elements())
+    lines = (was[0].line, was[0].end), (now[0].line, now[0].end)
+    for kind, words in fresh:
+        if lost[kind] > 0 and not _never_runs(kind, words):
+            lost[kind] -= 1
+            continue
+        if kind == "if" or _never_runs(kind, words):
+            yield Change(FindingKind.SKIPPED, "The check is only made under a condition now.", *lines)
+        elif kind == "try":
+            yield Change(FindingKind.LOOSENED, "A failure of the check is caught now.", *lines)
+        elif kind == "function":
+            yield Change(FindingKind.LOOSENED, "The check stands in a function now, which may not be called.", *lines)
+        else:
+            continue
+        return
+
+
+# --- other statements --------------------------------------------------------------------------------
+
+_ROLES = {
+    "skip": (FindingKind.SKIPPED, "The test skips itself, always or under a condition."),
+    "exit": (FindingKind.SKIPPED, "The test ends the process."),
+    "mock": (FindingKind.SHADOWED, "Something is put in place of what the test uses."),
+    "retry": (FindingKind.LOOSENED, "The test is tried again when it fails, or may take longer."),
+    "raise": (FindingKind.SKIPPED, "The test ends before what follows."),
+}
+
+
+def _steps(old: Unit, new: Unit) -> Iterator[Change]:
+    before, after = ([step for step in unit.steps if not step.checks] for unit in (old, new))
+    pairs, gone, come = _matched(before, after)
+    for was, now in pairs:
+        yield from _tables(was, now, new)
+        if was.role in ("return", "skip") and was.guards and not now.guards:
+            yield Change(FindingKind.SKIPPED, "The test ends early, without a condition.", *_span_of(was, now))
+    if old.kind == "test" or new.kind == "test":
+        checked = [check.line for check, _ in new.checks]
+    else:
+        checked = []
+    replaced = _replaced(gone, come)
+    instead = {id(now) for now in replaced.values()}
+    for now in come:
+        if id(now) not in instead or now.role:
+            yield from _new_step(now, old, checked)
+    for was in gone:
+        yield from _old_step(was, replaced.get(id(was)))
+
+
+def _span_of(old: Step, new: Step) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (old.line, old.end), (new.line, new.end)
+
+
+def _matched(old: Sequence[Step], new: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
+    held: defaultdict[str, list[Step]] = defaultdict(list)
+    for step in new:
+        held[step.words].append(step)
+    pairs, gone = [], []
+    for step in old:
+        same = held[step.words]
+        fitting = next((at for at, other in enumerate(same[:NEAREST]) if other.guards == step.guards), 0)
+        if same:
+            pairs.append((step, same.pop(fitting)))
+        else:
+            gone.append(step)
+    left = {id(step) for same in held.values() for step in same}
+    return pairs, gone, [step for step in new if id(step) in left]
+
+
+def _tables(was: Step, now: Step, unit: Unit) -> Iterator[Change]:
+    """Compare the elements of literals; what is added to a list of plain values changes what it is compared with."""
+    found = list(_cases(was.cases, now.cases))
+    yield from found
+    added = len(now.cases) > len(was.cases)
+    if added and not found and now.binds and not _is_table(now, unit):
+        yield Change(FindingKind.RETUNED, "A list of values that the test uses has more of them.", *_span_of(was, now))
+
+
+def _is_table(step: Step, unit: Unit) -> bool:
+    """Return whether a literal holds cases: composite ones, or ones that are gone through."""
+    if any(case.words[:1] in "([{" or "\n:\n" in case.words or "\n{\n" in case.words for case in step.cases):
+        return True
+    loops = [other.words for other in unit.steps if other.words.startswith("for\n") or "\neach" in other.words]
+    return not step.binds or any(name in loop.split("\n") for name in step.binds for loop in loops)
+
+
+def _replaced(gone: Sequence[Step], come: Sequence[Step]) -> dict[int, Step]:
+    """Return, for old statements, the new one that gives the same name, or is of the same sort."""
+    found: dict[int, Step] = {}
+    left = list(come)
+    for fits in (_binds_alike, _begins_alike):
+        for was in gone:
+            if id(was) in found:
+                continue
+            now = next((each for each in left[:NEAREST] if fits(was, each)), None)
+            if now is not None:
+                found[id(was)] = now
+                left.remove(now)
+    return found
+
+
+def _binds_alike(old: Step, new: Step) -> bool:
+    return bool(set(old.binds) & set(new.binds)) and old.role == new.role
+
+
+def _begins_alike(old: Step, new: Step) -> bool:
+    before, after = old.words.split("\n"), new.words.split("\n")
+    return before[0] == after[0] and old.role == new.role and bool(old.binds) == bool(new.binds)
+
+
+def _new_step(now: Step, old: Unit, checked: Iterable[int]) -> Iterator[Change]:
+    lines = (0, 0), (now.line, now.end)
+    if now.role in _ROLES:
+        yield Change(*_ROLES[now.role], *lines)
+    elif now.role == "return" and any(line > now.line for line in checked):
+        yield Change(FindingKind.SKIPPED, "The test returns before its checks.", *lines)
+    elif set(now.binds) & {name for step in old.steps for name in step.binds} and not _is_counter(now, old):
+        yield Change(FindingKind.RETUNED, "What the test works with, or compares with, is given another value.", *lines)
+
+
+def _is_counter(now: Step, old: Unit) -> bool:
+    """Return whether a loop's variable, or one that was in no check, is given again."""
+    return now.words.startswith("for\n")
+
+
+def _old_step(was: Step, now: Step | None) -> Iterator[Change]:
+    if was.role in ("skip", "exit", "retry", "return", "raise") and now is None:
+        return
+    if now is None:
+        if was.words.startswith(("if\n", "for\n", "with\n", "try\n", "else\n", "while\n", "unless\n")):
+            return
+        yield Change(FindingKind.RETUNED, "The test does this no longer.", (was.line, was.end))
+        return
+    if _only_header(was, now) or was.role in _ROLES or now.role in _ROLES:
+        return
+    literals = weaker.is_literal(was.words.rpartition("=\n")[2]) and weaker.is_literal(now.words.rpartition("=\n")[2])
+    if literals and was.binds:
+        why = "A value that the test uses, or expects, is another."
+    else:
+        why = "The test does something else than before."
+    yield Change(FindingKind.RETUNED, why, *_span_of(was, now))
+
+
+def _only_header(was: Step, now: Step) -> bool:
+    """Return whether only what a block of checks stands in differs, which is told with the checks."""
+    return was.words.startswith(("try\n", "finally\n")) and now.words.startswith(("try\n", "finally\n"))

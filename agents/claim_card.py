@@ -34,8 +34,8 @@ class Found:
     detail: str = ""
     tone: str = ""
     step: int = 0
-    code: str = ""
-    """The commands that it is about."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """The commands that it is about, each with how it ended."""
 
 
 @dataclass(frozen=True)
@@ -99,30 +99,22 @@ def _agrees(said: str, proof: Shown, tests: TestRun | None) -> bool | None:
 def _proven(proof: Shown) -> Found | None:
     """Return what Sakura's own proof shows; None where it ran nothing."""
     where = f"snapshot {proof.snapshot:,}, tree {(proof.proved_tree or proof.tree)[:7]}"
-    parts = [_exits(proof), _counted(proof), f"run by Sakura on {where}"]
+    ran = tuple((each.command[:_COMMAND_CHARS], each.ended) for each in proof.commands[:_COMMANDS])
     match proof.state:
         case State.GREEN | State.RED if proof.commands:
             word = "Proven" if proof.state is State.GREEN else "Red"
-            return Found(word, _joined(parts), proof.look.tone, code=_commands(proof))
+            more = [f"{len(proof.commands) - len(ran)} more commands"] if len(proof.commands) > len(ran) else []
+            parts = [*more, _counted(proof), f"run by Sakura on {where}"]
+            return Found(word, _joined(parts), proof.look.tone, commands=ran)
         case State.STALE if proof.was is not None and proof.commands:
             was = f"the proof of {where} was {proof.was.word.lower()}, and files changed since"
-            return Found("Stale", was, "warn", code=_commands(proof))
+            return Found("Stale", was, "warn")
         case State.WAITING | State.RUNNING:
             return Found("Being proven", f"Sakura runs the verify commands on snapshot {proof.snapshot:,}", "info")
         case State.UNPROVEN if proof.commands:
-            return Found("Unproven", _joined([*proof.reasons[:1], _exits(proof)]), "warn", code=_commands(proof))
+            return Found("Unproven", _joined(proof.reasons[:1]) or f"Sakura’s proof of {where} shows nothing", "warn")
         case _:
             return None
-
-
-def _commands(proof: Shown) -> str:
-    more = len(proof.commands) - _COMMANDS
-    shown = (each.command[:_COMMAND_CHARS] for each in proof.commands[:_COMMANDS])
-    return " ; ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def _exits(proof: Shown) -> str:
-    return ", ".join(each.ended for each in proof.commands[:_COMMANDS] if each.ended)
 
 
 def _counted(proof: Shown) -> str:
@@ -135,15 +127,15 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _own(tests: TestRun) -> Found:
     """Return what the agents' own last test command shows."""
-    code = tests.command[:200]
-    detail = f"exit {tests.exit_code} · {tests.agent}"
+    ran = ((tests.command[:200], f"exit {tests.exit_code}" if tests.exit_code is not None else "no exit code"),)
+    detail = f"by the {tests.agent}"
     if tests.exit_code != 0:
-        return Found("Failed", detail, "bad", tests.step, code)
+        return Found("Failed", detail, "bad", tests.step, ran)
     if tests.edited_after:
-        return Found("Unproven", f"{detail} · but {tests.edited_after} after it", "warn", tests.step, code)
+        return Found("Unproven", f"{detail}, but {tests.edited_after} after it", "warn", tests.step, ran)
     if tests.hides_exit:
-        return Found("Unproven", f"{detail} · this exit code {MAY_HIDE}", "warn", tests.step, code)
-    return Found("Passed", f"{detail} · after the last edit", "ok", tests.step, code)
+        return Found("Unproven", f"{detail}; this exit code {MAY_HIDE}", "warn", tests.step, ran)
+    return Found("Passed", f"{detail}, after the last edit", "ok", tests.step, ran)
 
 
 def _reviewer_rows(verdict: Review | None, proof: Shown, tests: TestRun | None) -> list[Row]:
@@ -154,9 +146,10 @@ def _reviewer_rows(verdict: Review | None, proof: Shown, tests: TestRun | None) 
         return []
     own = tests if tests is not None and tests.agent == Agent.REVIEWER else None
     shown = _own(own) if own is not None else Found("Unproven", NO_RUN_OF_ITS_OWN, "warn")
-    found = tuple(each for each in (_proven(proof), shown) if each is not None)
+    proven = _proven(proof)
+    above = [Found(proven.word, "by Sakura’s own proof, as above", proven.tone)] if proven else []
     is_so = (not ran or own is not None) and (not passes or bool(_agrees(passes, proof, own)))
-    return [Row("Reviewer", ran or passes, found, is_so, by="reviewer")]
+    return [Row("Reviewer", ran or passes, (*above, shown), is_so, by="reviewer")]
 
 
 # --- files and risk ------------------------------------------------------------------------------
@@ -188,7 +181,7 @@ def _difference(only_named: list[str], not_named: list[str]) -> str:
 
 def _risk_row(run: Run, files: Sequence[FileChange], claim: Claim | None, proof: Shown) -> Row:
     """Return what stands against calling the risk low, or high; it is facts, and nothing is added up."""
-    said = f"Risk: {claim.risk_level}" if claim and claim.risk_level else ""
+    said = f"{claim.risk_level} risk" if claim and claim.risk_level else ""
     size = Found(count_of(len(files), "file"), f"+{run.additions:,} −{run.deletions:,} lines")
     found = [size, *_touched(files), *_protected(run, files)]
     if proof.suspect:

@@ -134,7 +134,7 @@ class Guard:
         left = {path: each._replace(why=done.left[path]) for path, each in due.items() if path in done.left}
         put_back = {path: each for path, each in due.items() if path not in left}
         self._owed = left
-        if not found and not put_back:
+        if not found and not put_back and done.snapshot is None:
             return None  # as it was told before
         return Guarded(before, changed or before, done.snapshot, put_back, left, done.cleared)
 

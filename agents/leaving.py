@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.urls import reverse
 
-from agents import network, trace
+from agents import network, policies, trace
 from agents.models import Kind, Run
 from agents.network import Target, Traffic
 from agents.providers import models
@@ -81,7 +81,7 @@ def of(run: Run) -> Leaving:
         pushed=pushed(run),
         traffic=found,
         lines=_lines(run, found),
-        allowed=tuple(run.task.rules().network),
+        allowed=tuple(policies.of(run).policy.network),
         set_up_hosts=tuple(repository.setup_hosts) if repository.setup else (),
         is_counted=run.sandbox.get("level") != "off",
     )

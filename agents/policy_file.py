@@ -35,8 +35,12 @@ TRY_LENGTH = 2000
 LISTING_BYTES = 32 * 1024 * 1024
 """Bytes of the list of a tree's paths that are looked at."""
 FIRST = 50
-KEPT_S = 2.0
+KEPT_S = 3.0
 """How long the tests that a policy keeps are counted; a page waits for it."""
+TRIED_S = 5.0
+"""How long tries go on; a hostile file's globs and a deep path can make each take long."""
+DEEPEST = 100
+"""Folders of a path that is tried."""
 REFRESH_S = 30
 
 EXAMPLE = """\
@@ -181,6 +185,8 @@ def read_try(line: str) -> Try:
         raise ValueError(f"say what, as in `{_LIKE[kind]}`.")
     if len(rest) > TRY_LENGTH:
         raise ValueError(f"it has {len(rest):,} characters; at most {TRY_LENGTH:,} are taken.")
+    if kind in ("read", "write") and rest.count("/") > DEEPEST:
+        raise ValueError(f"it has more than {DEEPEST} folders.")
     return Try(kind, rest.strip())
 
 
@@ -199,10 +205,23 @@ _LIKE: dict[Kind, str] = {
 
 
 def tried(repository: Repository, commit: str, file: FilePolicy, wanted: Sequence[Try]) -> list[Outcome]:
-    """Return what each would get on a task that adds no rules of its own, at most TRIES of them. Raises GitError."""
+    """Return what each would get on a task that adds no rules of its own; those that take too long are left out.
+
+    Nothing is done. Raises Refused.
+    """
     rules = policies.of_task(Policy(), file, repository.verify)
-    near = _near(_paths(repository.mirror, commit)[0], [each.text for each in wanted if each.kind == "write"])
-    return [Outcome(each, policy.trial(rules, near, each.text, each.kind)) for each in wanted[:TRIES]]
+    try:
+        paths = _paths(repository.mirror, commit)[0]
+    except GitError as error:
+        raise Refused("GIT", f"The files of the default branch can't be read: {error}") from error
+    near = _near(paths, [each.text for each in wanted if each.kind == "write"])
+    until = time.monotonic() + TRIED_S
+    found: list[Outcome] = []
+    for each in wanted[:TRIES]:
+        if time.monotonic() > until:
+            break
+        found.append(Outcome(each, policy.trial(rules, near, each.text, each.kind)))
+    return found
 
 
 def _near(paths: Collection[str], wanted: Sequence[str]) -> frozenset[str]:
@@ -233,9 +252,14 @@ class Kept:
     is_whole: bool
 
 
-def kept(repository: Repository, commit: str, text: str) -> Kept:
-    """Return which tests at a commit a text keeps from being changed. Raises PolicyFault, GitError."""
-    return _kept(repository.mirror, commit, text)
+def kept(repository: Repository, standing: Standing, text: str) -> Kept | None:
+    """Return which tests of the default branch a text keeps from being changed; None where that can't be read."""
+    if standing.unread:
+        return None
+    try:
+        return _kept(repository.mirror, standing.commit, text)
+    except (PolicyFault, GitError):
+        return None
 
 
 @lru_cache(maxsize=32)

@@ -219,7 +219,7 @@ def _judge(session: Session, ended: Ended, proof: Proof) -> None:
             despite=str(claim.get("despite", "")) if verdict is Verdict.APPROVE else "",
             snapshot=run.snapshot,
         )
-        unproven = claims.of_review(run, claim)
+        unproven = claims.told(run, Agent.REVIEWER)
         session.append(session.fact(Kind.REVIEW, facts.review_data(review, Agent.REVIEWER, unproven)))
         _go_on(session, verdict, _redness(proof))
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from agents import events
+from agents import events, policies
 from agents.models import CallState, Event, Kind, Run
 from workspaces.shell.script import Command
 from workspaces.shell.syntax import parse
@@ -14,6 +14,7 @@ LAST_COMMANDS = 50
 """How many of the last commands are looked at for a test run."""
 LIMIT_WORDS = 1000
 """Characters of a simple command up to which it is looked for what runs the tests; an agent wrote it."""
+PUT_BACK = "Sakura put protected files back"
 _TOOLS = ("run_command", "command_output")
 
 _RUNNERS = (
@@ -59,12 +60,13 @@ def last_tests(run: Run) -> TestRun | None:
     calls = run.calls.filter(tool__in=_TOOLS, state=CallState.DONE).order_by("-pk")[:LAST_COMMANDS]
     results = run.events.filter(kind=Kind.TOOL_RESULT, call_id__in=[call.call_id for call in calls]).order_by("-seq")
     found = [(event, data) for event in results if isinstance(data := event.data.get("data"), dict)]
-    verify = {*run.place.repository.verify, *run.task.rules().verify}
+    verify = {*run.place.repository.verify, *policies.of(run).verify}
     for event, data in found:
         command = events.shown(data.get("command", ""))
         if _has_ended(data) and is_test(command, verify):
             began = _began(event, data, found)
-            return TestRun(command, data.get("exit_code"), event.step, event.agent, _edited_after(run, began))
+            edited = PUT_BACK if data.get("guard") else _edited_after(run, began)
+            return TestRun(command, data.get("exit_code"), event.step, event.agent, edited)
     return None
 
 

@@ -1,5 +1,6 @@
 """Repositories: add a source, see how its mirror is doing, refresh it, take it away."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -7,11 +8,16 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from agents import policy_file
 from agents import repositories as acting
 from agents.api.auth import admin, caller, operator
 from agents.api.errors import not_found
 from agents.api.paging import Paged, PageQuery, page_of
+from agents.control import Refused
 from agents.models.task import Target
+from agents.policies import FILE_BYTES, PATH, PolicyFault
+from agents.policy_file import Try
+from workspaces import proposing
 from workspaces.models import Repository
 
 router = Router(tags=["repositories"])
@@ -57,6 +63,70 @@ class RepositoriesOut(Paged):
     repositories: list[RepositoryOut]
 
 
+class TestsOut(BaseModel):
+    count: int
+    paths: list[str] = Field(description="The first 50 of them.")
+    is_whole: bool = Field(description="Whether all files were looked at.")
+
+
+class PolicyOut(BaseModel):
+    path: str
+    branch: str
+    commit: str
+    state: str = Field(description="valid, none, broken, or unread: the repository can't be read now.")
+    text: str | None
+    faults: list[str]
+    notes: list[str] = Field(description="What of the file is ignored, and why.")
+    blob: str = Field(description="The file's object; give it as `seen` to propose a change of it.")
+    tests: TestsOut | None = Field(description="Tests that no agent may change.")
+
+
+class TryIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    kind: policy_file.Kind
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=policy_file.TRY_LENGTH)]
+
+
+class TriesIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str | None = Field(None, max_length=FILE_BYTES, description="The policy; that of the default branch if null.")
+    tries: list[TryIn] = Field([], max_length=policy_file.TRIES)
+
+
+class OutcomeOut(BaseModel):
+    kind: str
+    text: str
+    allowed: bool
+    rule: str
+    source: str = Field(description="Whose rule it is: repository, defaults or installation.")
+    why: str
+
+
+class TriedOut(BaseModel):
+    faults: list[str] = []
+    notes: list[str] = []
+    tries: list[OutcomeOut] = []
+    left_out: int = Field(0, description="Tries that were left out, as those before them took too long.")
+
+
+class ProposalIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(max_length=FILE_BYTES)
+    seen: str | None = Field(
+        None, max_length=40, description="The blob that the text began from; another one by now is refused as STALE."
+    )
+
+
+class ProposalOut(BaseModel):
+    branch: str
+    commit: str
+    base: str
+    merge_commands: list[str]
+
+
 @router.get("/repositories", response=RepositoriesOut)
 def repositories(request: HttpRequest, query: Annotated[PageQuery, Query()]) -> RepositoriesOut:
     """List repositories by name, 50 a page."""
@@ -84,10 +154,69 @@ def refresh(request: HttpRequest, repository_id: int) -> RepositoryOut:
     return _out(row)
 
 
+@router.get("/repositories/{int:repository_id}/policy", response=PolicyOut)
+def policy(request: HttpRequest, repository_id: int) -> PolicyOut:
+    """Give the policy file of the default branch, what is wrong with it, and the tests that it keeps."""
+    row = _find(repository_id)
+    standing = policy_file.look(row)
+    kept = policy_file.kept(row, standing, standing.text or "")
+    return PolicyOut(
+        path=PATH,
+        branch=row.default_branch,
+        commit=standing.commit,
+        state=standing.state,
+        text=standing.text,
+        faults=[standing.unread] if standing.unread else list(standing.faults),
+        notes=list(standing.notes),
+        blob=standing.blob,
+        tests=TestsOut(count=kept.count, paths=list(kept.first), is_whole=kept.is_whole) if kept else None,
+    )
+
+
+@router.post("/repositories/{int:repository_id}/policy/tries", response=TriedOut, auth=operator)
+def policy_tries(request: HttpRequest, repository_id: int, asked: TriesIn) -> TriedOut:
+    """Tell what is wrong with a text, and what each try would get under it. Nothing is done or kept."""
+    row = _find(repository_id)
+    standing = policy_file.look(row)
+    if standing.unread:
+        raise Refused("NOT_READY", f"“{row.name}”: {standing.unread}")
+    text = asked.text if asked.text is not None else standing.text or ""
+    try:
+        file = policy_file.check(text)
+    except PolicyFault as fault:
+        return TriedOut(faults=fault.sentences)
+    found = policy_file.tried(row, standing.commit, file, _wanted(asked.tries))
+    return TriedOut(
+        notes=file.notes(),
+        left_out=len(asked.tries) - len(found),
+        tries=[OutcomeOut(kind=each.tried.kind, text=each.tried.text, **asdict(each.decision)) for each in found],
+    )
+
+
+@router.post("/repositories/{int:repository_id}/policy/proposals", response={201: ProposalOut}, auth=operator)
+def policy_propose(request: HttpRequest, repository_id: int, asked: ProposalIn) -> ProposalOut:
+    """Push a text as the policy file, on a new branch of the source. The default branch is not touched."""
+    row = _find(repository_id)
+    try:
+        made = policy_file.propose(row, caller(request), asked.text, asked.seen)
+    except PolicyFault as fault:
+        raise Refused("INVALID_INPUT", f"text: {' '.join(fault.sentences)}", 422) from None
+    commands = proposing.merge_commands(row, made.branch)
+    return ProposalOut(branch=made.branch, commit=made.commit, base=made.base, merge_commands=commands)
+
+
 @router.delete("/repositories/{int:repository_id}", response={204: None}, auth=admin)
 def delete(request: HttpRequest, repository_id: int) -> None:
     """Take a repository and its mirror away; the source is never touched. Refused while tasks use it."""
     acting.remove(_find(repository_id))
+
+
+def _wanted(tries: list[TryIn]) -> list[Try]:
+    """Return what is to be tried, read as lines of the page are. Raises Refused for one that can't be."""
+    try:
+        return [policy_file.read_try(f"{each.kind} {each.text}") for each in tries]
+    except ValueError as error:
+        raise Refused("INVALID_INPUT", f"tries: {error}", 422) from None
 
 
 def _find(repository_id: int) -> Repository:

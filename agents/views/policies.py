@@ -13,8 +13,8 @@ from agents.access import requires
 from agents.control import Refused
 from agents.forms.policies import PolicyForm
 from agents.models import Role
-from agents.policies import PATH, PolicyFault
-from agents.policy_file import EXAMPLE, STEM, Kept, Standing
+from agents.policies import PATH
+from agents.policy_file import EXAMPLE, STEM, Standing
 from agents.views import asked
 from workspaces import odd, proposing
 from workspaces.git import GitError
@@ -56,7 +56,9 @@ def _edited(request: HttpRequest, pk: int) -> HttpResponse:
     outcomes = _outcomes(row, standing, form) if do == TRY and form.is_valid() else None
     is_checked = do == CHECK and form.file is not None
     moved = seen is not None and seen != standing.blob
-    return _show(request, row, standing, form, outcomes=outcomes, is_checked=is_checked, moved=moved)
+    left_out = len(form.cleaned_data["tries"]) - len(outcomes) if outcomes is not None and form.is_valid() else 0
+    shown = {"outcomes": outcomes, "left_out": left_out, "is_checked": is_checked, "moved": moved}
+    return _show(request, row, standing, form, **shown)
 
 
 def _outcomes(row: Repository, standing: Standing, form: PolicyForm) -> list[policy_file.Outcome]:
@@ -67,8 +69,8 @@ def _outcomes(row: Repository, standing: Standing, form: PolicyForm) -> list[pol
         return []
     try:
         return policy_file.tried(row, standing.commit, form.file, form.cleaned_data["tries"])
-    except GitError as error:
-        form.add_error(None, f"The files of the default branch can't be read: {error}")
+    except Refused as refused:
+        form.add_error(None, refused.message)
         return []
 
 
@@ -91,18 +93,7 @@ def _show(request: HttpRequest, row: Repository, standing: Standing, form: Polic
         "path": PATH,
         "stem": STEM,
         "notes": form.file.notes() if form.file else () if form.is_bound else standing.notes,
-        "kept": _kept(row, standing, form),
+        "kept": policy_file.kept(row, standing, form.cleaned_data["text"] if form.file else text),
         "has_odd": odd.spelled(policy_file.one_ending(text)) != policy_file.one_ending(text),
     }
     return render(request, "agents/policy.html", context | more)
-
-
-def _kept(row: Repository, standing: Standing, form: PolicyForm) -> Kept | None:
-    """Return the tests that the text keeps, as it was typed or as it stands; None where that can't be told."""
-    text = form.cleaned_data["text"] if form.file else (standing.text or "")
-    if standing.unread or (form.is_bound and form.file is None):
-        return None
-    try:
-        return policy_file.kept(row, standing.commit, text)
-    except (PolicyFault, GitError):
-        return None

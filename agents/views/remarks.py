@@ -68,8 +68,10 @@ def writers(run: Run, snapshots: Sequence[Snapshot], put_back: Iterable[Reverted
     for each in snapshots:
         if each.number and each.call_id:
             found[each.number] = _by_agent(each, tools.get(each.call_id, ""), words.get(each.step))
-        elif each.number:
+        elif each.number in by_human or (each.number and len(by_human) >= LIMIT_REVERTS):
             found[each.number] = _by_human(each, by_human.get(each.number))
+        elif each.number:
+            found[each.number] = _by_sakura(each)
     return found
 
 
@@ -96,6 +98,12 @@ def _by_agent(snapshot: Snapshot, tool: str, said: Event | None) -> Writer:
     short = text if len(text) <= TIP_CHARACTERS else f"{text[:TIP_CHARACTERS]}…"
     url = f"{reverse('run', args=[snapshot.workspace_id])}#step-{snapshot.step}"
     return Writer(str(snapshot.step), title, short, snapshot.step, url)
+
+
+def _by_sakura(snapshot: Snapshot) -> Writer:
+    what = "protected files put back, or what ran in the background"
+    url = f"{reverse('run', args=[snapshot.workspace_id])}#step-{snapshot.step}"
+    return Writer("Sakura", f"Snapshot {snapshot.number}, kept by Sakura after step {snapshot.step}", what, url=url)
 
 
 def _by_human(snapshot: Snapshot, reverted: Reverted | None) -> Writer:

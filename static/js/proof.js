@@ -26,8 +26,9 @@ function put(fresh, id) {
 }
 
 async function follow() {
-  const address = new URL(window.location.href);
-  address.hash = "";
+  const place = document.getElementById(CARD)?.dataset.fresh ?? "";
+  const address = new URL(place, window.location.href); // a page that answers a refused post has another address
+  address.search = window.location.search;
   address.searchParams.set("part", "proof");
   const fresh = elementOf(await fetched(address));
   if (fresh?.hasAttribute("data-fresh")) return put(fresh, CARD);

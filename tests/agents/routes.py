@@ -127,6 +127,9 @@ API: Table = {
     "api/v1/repositories": get() | post(OPERATE, 201, {"name": "other", "source": "https://git.example.org/other.git"}),
     "api/v1/repositories/<int:repository_id>": get() | {"DELETE": Way(ADMINISTER, 409)},
     "api/v1/repositories/<int:repository_id>/refresh": post(OPERATE, 200),
+    "api/v1/repositories/<int:repository_id>/policy": get(),
+    "api/v1/repositories/<int:repository_id>/policy/tries": post(OPERATE, 200, {"text": "verify = []"}),
+    "api/v1/repositories/<int:repository_id>/policy/proposals": post(OPERATE, 201, {"text": "verify = []"}),
     "api/v1/repositories/<int:repository_id>/secrets": get(),
     "api/v1/repositories/<int:repository_id>/secrets/<name>": {
         "PUT": Way(OPERATE, 200, {"value": "tok-0123456789"}),

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import journal
+from agents import journal, tested, transcript
 from agents.models import Agent, Kind, Run, Status
 from agents.models.run import Event
+from agents.views import remarks
 from tests.agents.test_lease import dead_owner
 from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_team import EDIT, FINISH, READ, results, review, say
@@ -252,6 +254,29 @@ def test_no_link_is_followed_out_of_the_tree(
     run = played(launch, work, f"rm -r tests; ln -s {outside} tests")
     assert list(outside.iterdir()) == []
     is_as_at_the_base(run)
+
+
+def test_tests_that_pass_while_they_are_changed_prove_nothing(
+    launch: Callable[..., Run], work: Callable[[], Run | None]
+) -> None:
+    run = played(launch, work, f"sed -i s/5/-1/ {TEST} && python3 -m unittest discover -s tests")
+    found = tested.last_tests(run)
+    assert found is not None
+    assert (found.exit_code, found.proves) == (0, False)
+    assert found.edited_after == "Sakura put protected files back"
+
+
+def test_the_page_shows_it_in_red_and_names_nobody_else_as_its_writer(
+    launch: Callable[..., Run], work: Callable[[], Run | None], teammate: User
+) -> None:
+    run = played(launch, work, f"sed -i s/5/-1/ {TEST}")
+    card, guard = (patch["html"] for patch in transcript.latest(run).patches if "data-failed" in patch["html"])
+    assert "It changed protected files; they were put back" in card
+    assert f"/runs/{run.pk}/review/?from=1&amp;to=2" in guard
+    assert "existing tests" in guard
+    assert "Put back" in guard
+    chain = remarks.chain(run)
+    assert remarks.writers(run, chain, remarks.reverts(run, teammate))[2].label == "Sakura"
 
 
 # --- what can't be put back --------------------------------------------------------------------------

@@ -260,3 +260,35 @@ def test_what_else_the_rules_say_is_unchanged() -> None:
         narrow.may_read("a.key")
     with pytest.raises(ToolError, match="PROTECTED_PATH"):
         narrow.may_write(".sakura/x")
+
+
+def test_what_protects_a_path_is_asked_of_the_policy_and_a_skill_is_named_in_a_decision() -> None:
+    applied = of_task(Policy(rules=["deny path:docs/**", "deny tool:edit_file path:src/**"]))
+    loaded = [Loaded("look", ("read_file", "run_command"), ("git *",))]
+    tools = [tool.name for tool in runner.available("implementer", "full")]
+    narrow = NarrowedRules(rules_for(applied, "implementer", {"tests/test_a.py"}), tools, loaded)
+    assert [
+        found.rule if (found := narrow.protection(path)) else "" for path in ("docs/a", "tests/test_a.py", "b")
+    ] == [
+        "deny path:docs/**",
+        "existing tests",
+        "",
+    ]
+    with pytest.raises(ToolError, match="deny tool:edit_file"):
+        narrow.of_call("edit_file", "WRITE").may_write("src/a.py")
+    narrow.of_call("write_file", "WRITE").may_write("src/a.py")
+    by_skill = narrow.decision("run_command", "EXECUTE", command="make")
+    assert (by_skill.allowed, by_skill.rule, by_skill.source) == (False, "look", "skill")
+    assert narrow.decision("edit_file", "WRITE", paths=["docs/a"]).source == "task"
+    assert narrow.decision("run_command", "EXECUTE", command="git status").allowed
+
+
+def test_a_skill_loaded_later_narrows_what_was_bound_to_a_call_before() -> None:
+    loaded: list[Loaded] = []
+    bound = NarrowedRules(rules_for(of_task(Policy()), "implementer", None), (), loaded).of_call(
+        "run_command", "EXECUTE"
+    )
+    bound.may_run("make")
+    loaded.append(Loaded("look", ("run_command",), ("git *",)))
+    with pytest.raises(ToolError, match="the skill look"):
+        bound.may_run("make")

@@ -201,6 +201,16 @@ def test_a_policy_can_be_given(start: Start, place: Path) -> None:
     assert shell.call("write_file", file_path=".github/workflows/ci.yml", content="x")["code"] == "PROTECTED_PATH"
 
 
+def test_a_given_policy_keeps_the_tests_that_are_there_and_decide_only_says_so(start: Start, place: Path) -> None:
+    (place / "ws" / "tests").mkdir()
+    (place / "ws" / "tests" / "test_a.py").write_text("assert True\n")
+    (place / "policy.json").write_text("{}")
+    shell = start("--policy", str(place / "policy.json"), "--decide-only")
+    answer = shell.call("edit_file", file_path="tests/test_a.py", old_string="True", new_string="1")
+    assert (answer["code"], answer["data"]) == ("PROTECTED_PATH", {"rule": "existing tests", "source": "defaults"})
+    assert shell.call("write_file", file_path="tests/test_b.py", content="")["code"] is None
+
+
 def test_decide_only_asks_and_does_nothing(start: Start, place: Path) -> None:
     shell = start("--decide-only")
     answer = shell.call("write_file", file_path="b.txt", content="b")

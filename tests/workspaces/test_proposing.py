@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import GIT_ENV, git
-from workspaces import proposing, sources, store
-from workspaces.git import Git
+from workspaces import objects, proposing, sources
+from workspaces.git import Git, GitError
 from workspaces.models import Repository
 from workspaces.proposing import Proposal
 from workspaces.remotes import SourceError
@@ -67,7 +67,7 @@ def test_every_other_file_keeps_bytes_mode_and_kind(repository: Repository, sour
     (source / ".sakura" / "SAKURA.md").write_text("# Us\n")
     committed(source)
     made = propose(repository)
-    before, after = (git(source, "ls-tree", "-r", "-z", commit).split("\0") for commit in ("main", made.commit))
+    before, after = (git(source, "ls-tree", "-r", commit).splitlines() for commit in ("main", made.commit))
     assert set(before) - set(after) == set()
     assert [entry.partition("\t")[2] for entry in set(after) - set(before)] == [PATH]
 
@@ -177,9 +177,9 @@ def test_a_tree_that_names_a_file_twice_is_refused_whole(repository: Repository,
     blob, other = (git(source, "rev-parse", f"main:{name}") for name in ("calc.py", "README.md"))
     entry = b"100644 calc.py\0"
     data = entry + bytes.fromhex(blob) + entry + bytes.fromhex(other)
-    tree = store.objects.write(repository.mirror, "tree", data)
-    commit = store.objects.write(repository.mirror, "commit", store.objects.commit_data(tree, "0" * 40, "Twice"))
-    with pytest.raises((SourceError, store.GitError)):
+    tree = objects.write(repository.mirror, "tree", data)
+    commit = objects.write(repository.mirror, "commit", objects.commit_data(tree, "0" * 40, "Twice"))
+    with pytest.raises((SourceError, GitError)):
         proposing.propose(repository, commit, PATH, TEXT, stem="sakura/policy", message="x", author=("Ann", ""))
     assert git(source, "branch", "--list", "sakura/*") == ""
 

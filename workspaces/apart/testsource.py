@@ -24,7 +24,6 @@ def load() -> None:
     for name in ("nodes", "units"):
         _MODULES[name] = importlib.import_module(f"tongues.{name}")
     for language, (package, function, module) in GRAMMARS.items():
-        if module not in ("python","javascript","go"): continue  # TEMP
         grammar = tree_sitter.Language(getattr(importlib.import_module(package), function)())
         tongue = importlib.import_module(f"tongues.{module}").TONGUE
         _READY[language] = (tree_sitter.Parser(grammar), grammar, tongue)

@@ -45,6 +45,10 @@ _FOLDERS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|cypress)/", re.IGN
 _PASSED_OVER = re.compile(
     r"(?:^|/)(?:\.[^/]+|_[^/_][^/]*|build|dist|node_modules|venv|vendor|testdata|target|[^/]+\.egg)/"
 )
+_NO_DATA = re.compile(
+    r"(?i)(?:readme|license|changelog|contributing)(?:\.\w+)?|[\w-]*requirements[\w-]*\.(?:txt|in)|\.gitignore|\.gitkeep|py\.typed"
+)
+"""Names of files among tests that no test reads."""
 _SNAPSHOT = re.compile(r"(?:(.*)/)?__snapshots__/([^/]+)\.snap\Z")
 _SKIPS = re.compile(
     r"(?i)@(?:ignore|disabled|ignored)\b|marktestskipped|marktestincomplete|\bskip\b|\bpending\b|\bxit\b|assume|@tag"
@@ -80,7 +84,7 @@ def is_moved_out(matters: Matters, old: str, new: str) -> bool:
 def file_findings(matters: Matters, change: Changed) -> list[Finding]:
     """Return what happened to a file of tests as a file, whatever is in it; nothing where only its text changed."""
     old, new = change.old, change.new
-    if old is None:
+    if old is None or _NO_DATA.fullmatch(name_of(change.old_path)):
         return []
     path = told(change.old_path)
     if new is None:
@@ -150,6 +154,8 @@ def data_findings(matters: Matters, change: Changed, why: str = "") -> list[Find
     """
     old, new = matters.base.data(change.old_path), matters.now.data(change.path)
     path = told(change.path)
+    if _NO_DATA.fullmatch(name_of(path)):
+        return []
     if change.old is None:
         is_test = _ending(path) in _OTHER_CODE and is_collected(path)
         return [Finding(FindingKind.ADDED, path, "A new file of tests.")] if is_test else []

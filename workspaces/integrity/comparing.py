@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from workspaces.integrity import facts, naming, units
 from workspaces.integrity.described import EMPTY, Described, Unit
 from workspaces.integrity.findings import Finding, FindingKind
+from workspaces.integrity.naming import Elsewhere
 from workspaces.integrity.units import Change
 
 PER_FILE = 150
@@ -26,7 +27,10 @@ _CONFIG_NEW = "This is newly done before or around the tests that were there."
 
 @dataclass
 class File:
-    """One file on both sides; None: it isn't there, or nothing in it is read. `is_test`: its units count."""
+    """One file on both sides; None: it isn't there. `is_collected`: whether tools look for tests in it, by its name.
+
+    `is_test`: it is there for tests alone; of another only the tests in it are compared, and what acts on tools.
+    """
 
     path: str
     old: Described | None
@@ -34,7 +38,7 @@ class File:
     old_lines: Sequence[str] = ()
     new_lines: Sequence[str] = ()
     is_test: bool = True
-    old_path: str = ""
+    is_collected: bool = True
     gone: list[Unit] = field(default_factory=list)
     come: list[Unit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -53,9 +57,10 @@ def _text(lines: Sequence[str], span: tuple[int, int]) -> str:
 
 def compare(files: Sequence[File]) -> list[Finding]:
     """Return what changed in these files, seen together: a test that moved from one to another is not gone."""
+    elsewhere = naming.Elsewhere.of((file.old, file.new) for file in files if not file.is_test)
     for file in files:
-        _within(file)
-    _across(files)
+        _within(file, elsewhere)
+    _across(files, elsewhere)
     found: list[Finding] = []
     for file in files:
         for unit in file.gone:
@@ -85,16 +90,16 @@ def _added(file: File, unit: Unit) -> Finding:
 # --- within one file ---------------------------------------------------------------------------------
 
 
-def _within(file: File) -> None:
+def _within(file: File, elsewhere: Elsewhere) -> None:
     if file.new is not None:
         for name, change in facts.changes(file.old, file.new, is_test=file.is_test):
             file.findings.append(file.told(name, change))
-    if not file.is_test:
-        return
     before, after = _in_force(file.old or EMPTY), _in_force(file.new or EMPTY)
+    if not file.is_test:
+        before, after = _of_tests(before, file.old), _of_tests(after, file.new)
     pairs, gone, come = _matched(before, after)
     for old, new in pairs:
-        file.findings += _of_pair(file, old, new)
+        file.findings += _of_pair(file, old, new, elsewhere)
     file.gone = [unit for unit in gone if unit.kind == "test"]
     file.come = [unit for unit in come if unit.kind == "test"]
     if file.old is not None and file.new is not None:
@@ -151,32 +156,52 @@ def _is_import(words: str) -> bool:
     return "\nrequire\n(" in words or "\nimport\n(" in words or "\nimportActual\n" in words
 
 
-def _of_pair(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
+def _of_pair(file: File, old: Unit, new: Unit, elsewhere: Elsewhere) -> Iterator[Finding]:
     """Yield what changed between two units that are one."""
     if old.kind == "test" and new.kind != "test":
         why = "The test is none any more: no test tool collects it."
         yield file.told(old.name, Change(FindingKind.REMOVED, why, (old.line, old.end), (new.line, new.line)))
         return
     if old.kind == "module":
+        if file.old is None or file.new is None:
+            return
         yield from _of_module(file, old, new)
         return
     assert file.old is not None
     assert file.new is not None
-    names = naming.renames(old, new, file.old, file.new)
-    for change in units.changes(naming.renamed(old, names), new):
+    names = naming.renames(old, new, file.old, file.new, elsewhere)
+    for change in units.changes(naming.renamed(old, names), new, _gone_through(file)):
         yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
+
+
+def _gone_through(file: File) -> frozenset[str]:
+    """Return the names of what the file goes through, or takes cases from."""
+    if file.new is None:
+        return frozenset()
+    steps = (step.words for unit in file.new.units for step in unit.steps)
+    loops = [words for words in steps if words.startswith("for\n") or _EACH.search(words)]
+    marks = [mark.words for unit in file.new.units for mark in unit.marks if mark.what == "cases"]
+    return frozenset(word for words in (*loops, *marks) for word in words.split("\n"))
+
+
+_EACH = re.compile(r"\n(?:each|forEach|map|iter|Run)(?:\n|\Z)")
 
 
 def _as_configuration(change: Change) -> Change:
     return Change(FindingKind.CONFIGURATION, _CONFIG_CHANGED, change.old, change.new)
 
 
+def _language(file: File) -> str:
+    return (file.new or file.old or EMPTY).language
+
+
 def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
     """Yield what changed at the top of a file: values that tests use, and in files for all tests what they do at once."""
-    for change in units.changes(old, new):
+    for change in units.changes(old, new, _gone_through(file)):
         if change.kind is FindingKind.RETUNED or not (change.kind is FindingKind.REMOVED and not change.old[0]):
             yield file.told("", change)
-    tests = {unit.last_name for unit in (file.old or EMPTY).units[1:] if unit.kind in ("test", "suite")}
+    units_of = (file.old or EMPTY).units[1:] if _language(file) in _LAST_WINS else ()
+    tests = {unit.last_name for unit in units_of if unit.kind in ("test", "suite")}
     for step in new.steps:
         if tests & {name.partition(".")[0] for name in step.binds} and step not in old.steps:
             why = "The name of a test, or of a class of tests, is given to something else."
@@ -187,6 +212,26 @@ def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
         for step in new.steps:
             if not known[step.words] and not step.checks and (not step.binds or "." in step.binds[0]):
                 yield file.told("", Change(FindingKind.CONFIGURATION, _CONFIG_NEW, (0, 0), (step.line, step.end)))
+
+
+def _of_tests(found: list[Unit], source: Described | None) -> list[Unit]:
+    """Return the units that are tests, or are there for them, of a file of ordinary code."""
+    if source is None or not _holds_tests(source):
+        return []
+    within = [unit.name for unit in source.units if unit.kind == "suite" and unit.params == "tests"]
+    is_rust = source.language == "rust"
+    return [
+        unit
+        for unit in found
+        if unit.kind == "test" or (is_rust and any(f"{unit.name} › ".startswith(f"{name} › ") for name in within))
+    ]
+
+
+def _holds_tests(source: Described) -> bool:
+    """Return whether ordinary code holds tests; in Python a function may be called test_x and be none."""
+    if source.language == "python":
+        return any(fact.code == "tool" for fact in source.facts)
+    return source.language != "go"
 
 
 # --- which unit is which -----------------------------------------------------------------------------
@@ -274,31 +319,37 @@ def _pair(pairs: list[tuple[Unit, Unit]], gone: list[Unit], come: list[Unit], by
 # --- across files ------------------------------------------------------------------------------------
 
 
-def _across(files: Sequence[File]) -> None:
+def _across(files: Sequence[File], elsewhere: Elsewhere) -> None:
     """Find tests that are gone in one file among those that are new in another."""
     places: defaultdict[str, list[tuple[File, Unit]]] = defaultdict(list)
     for file in files:
         for unit in file.come:
             places[unit.last_name].append((file, unit))
     for file in files:
-        file.gone = [unit for unit in file.gone if not _moved(file, unit, places[unit.last_name])]
+        file.gone = [unit for unit in file.gone if not _moved(file, unit, places[unit.last_name], elsewhere)]
 
 
-def _moved(file: File, unit: Unit, places: list[tuple[File, Unit]]) -> bool:
+def _moved(file: File, unit: Unit, places: list[tuple[File, Unit]], elsewhere: Elsewhere) -> bool:
     """Return whether a test is in another file now; what it says differently there is told there."""
-    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, *place)))
+    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, *place, elsewhere)))
     if not ranked:
         return False
     there, other = ranked[0]
-    there.findings += _told_there(file, unit, there, other)
+    told = _told_there(file, unit, there, other, elsewhere)
+    if any(each.kind is FindingKind.REMOVED and not each.old_line for each in told):
+        return False
+    there.findings += told
     there.come = [each for each in there.come if each is not other]
     places.remove((there, other))
     return True
 
 
-def _told_there(file: File, old: Unit, there: File, new: Unit) -> list[Finding]:
+def _told_there(file: File, old: Unit, there: File, new: Unit, elsewhere: Elsewhere) -> list[Finding]:
     assert file.old is not None
     assert there.new is not None
-    names: Mapping[str, str] = naming.renames(old, new, file.old, there.new)
+    if file.is_collected and not there.is_collected:
+        why = "The test is in a file now in which no test tool looks for tests."
+        return [there.told(new.name, Change(FindingKind.REMOVED, why, (0, 0), (new.line, new.end)))]
+    names: Mapping[str, str] = naming.renames(old, new, file.old, there.new, elsewhere)
     both = File(there.path, file.old, there.new, file.old_lines, there.new_lines)
-    return [both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new)]
+    return [both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, _gone_through(there))]

@@ -1,5 +1,6 @@
 """What options, scripts, targets and pipelines mean to the tests, file by file: what a change of them changes."""
 
+import re
 from collections.abc import Mapping
 
 from workspaces import globs
@@ -41,6 +42,7 @@ READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
 LINES = (
     *("**/build.rs", "**/Rakefile", "**/build.xml", "**/.mvn/{maven.config,jvm.config,extensions.xml}"),
     *("**/junit-platform.properties", "**/testng*.xml", "**/phpunit.xml*", "**/.rspec"),
+    *("**/{sitecustomize,usercustomize}.py", "**/*.pth"),
 )
 """Files of no other role whose every line may decide what tests do."""
 BYTES_LIMIT = 512 * 1024
@@ -50,6 +52,7 @@ _CHANGED = {
     "pipeline": "A pipeline of continuous integration differs.",
     "script": "A program that the verify commands run differs.",
     "lines": "A file that decides which tests run, and how, differs.",
+    "tool": "A test tool that is checked in differs.",
 }
 _of_lines = globs.covering(LINES)
 _of_readers = tuple((globs.covering(patterns), reader) for patterns, reader in READERS)
@@ -63,6 +66,17 @@ def reader_of(path: str) -> Reader | None:
 def is_compared_by_lines(path: str) -> bool:
     """Return whether every line of the file counts, whatever its role."""
     return _of_lines(path)
+
+
+_CHECKED_IN = re.compile(
+    r"(?:^|/)(?:vendor|node_modules|third_party|_vendor|site-packages)/(?:[^/]+/){0,4}?[^/]*"
+    r"(?:testify|gomega|ginkgo|gotest|go-cmp|jest|vitest|mocha|chai|expect|assert|sinon|rspec|minitest|phpunit|junit|pytest)"
+)
+
+
+def is_checked_in_tool(path: str) -> bool:
+    """Return whether the file is of a test tool that lies in the repository."""
+    return len(path) < 4096 and _CHECKED_IN.search(path) is not None
 
 
 def settings(path: str, data: bytes | None, used: frozenset[str] = frozenset()) -> dict[str, Setting]:

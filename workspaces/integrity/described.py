@@ -136,7 +136,8 @@ def _unit(told: Any) -> Unit:
     steps = tuple(sorted(_all(_step, told["steps"]), key=lambda step: (step.line, step.end)))
     name, params = real(_text(told["name"])), _text(told["params"])
     marks = _all(_mark, told["marks"])
-    return Unit(_text(told["kind"]), name, _number(told["line"]), _number(told["end"]), params, marks, guards, steps)
+    kind = _text(told["kind"])
+    return Unit("helper" if kind == "code" else kind, name, _number(told["line"]), _number(told["end"]), params, marks, guards, steps)
 
 
 def _guard(told: Any) -> Guard:

@@ -45,6 +45,8 @@ class Surroundings:
 
     layout: Layout
     now: frozenset[str]
+    installed: frozenset[str] = frozenset()
+    """Modules of Python that the project's dependencies bring."""
 
     @functools.cached_property
     def folders_now(self) -> frozenset[str]:
@@ -136,8 +138,8 @@ def _library(around: Surroundings, path: str) -> str:
     for folder, name in places:
         if not _is_on_path(around, folder) or name in _NEVER or _is_known(around, folder, name):
             continue
-        if name in _INSTALLED:
-            return f"It is imported in place of the installed {name}, which the tests are run with."
+        if name in _INSTALLED or name.lower() in around.installed:
+            return f"It is imported in place of the installed {name}, which the project or its tests use."
         if name in sys.stdlib_module_names:
             return f"It is imported in place of the standard library's {name}."
     return ""

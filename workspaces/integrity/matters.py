@@ -1,16 +1,20 @@
 """What two trees differ in that may matter to tests: by role, with what the commands that verify use of them."""
 
 import posixpath
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from workspaces import globs, store
 from workspaces.git import Git
-from workspaces.integrity import configuration
+from workspaces.integrity import configuration, json_files, toml_files
 from workspaces.integrity.layout import Layout
 from workspaces.integrity.roles import Role, role_of
-from workspaces.integrity.shadowing import Intruder, intruders
+from workspaces.integrity.settings import Broken
+from workspaces.integrity.shadowing import Intruder, Scene, intruders
 from workspaces.integrity.sides import Changed, Side, changed, folder_of, name_of
 from workspaces.integrity.used import Used, used
 
@@ -44,9 +48,13 @@ class Matters:
         return Layout(self.base.entries.keys())
 
     @cached_property
+    def scene(self) -> Scene:
+        return scene(self.base, self.layout, self.used)
+
+    @cached_property
     def intruders(self) -> list[Intruder]:
         new = [path for path in self.now.entries if path not in self.base.entries]
-        return intruders(self.layout, self.now.entries.keys(), new, self.now.data)
+        return intruders(self.scene, self.now.entries.keys(), new, self.now.data)
 
     @cached_property
     def _links(self) -> dict[str, str]:
@@ -86,7 +94,10 @@ class Matters:
         """
         if self.role(path) is Role.RUNNER:
             return self._runs(path)
-        return self.layout.covers_tests(_project_of(path), "")
+        language = _language(path)
+        if language in ("rust", ""):  # whose tests stand among the code; or any
+            return language in self.layout.languages or self.layout.covers_tests(_project_of(path), "")
+        return self.layout.covers_tests(_project_of(path), language)
 
     def _runs(self, path: str) -> bool:
         name = name_of(path).lower()
@@ -102,6 +113,57 @@ def _project_of(path: str) -> str:
     return folder_of(folder) if name_of(folder) in (".cargo", ".mvn", ".config") else folder
 
 
+_LANGUAGES = (
+    (re.compile(r"py|setup\.|tox|hatch|pytest|\.coverage|(?:site|user)customize|.*\.pth"), "python"),
+    (re.compile(r"package\.|deno|bunfig|[tj]sconfig|vite|\.(?:npm|yarn)rc"), "javascript"),
+    (re.compile(r"go\."), "go"),
+    (re.compile(r"Cargo|config|build\.rs|nextest"), "rust"),
+    (re.compile(r"pom|.*gradle|maven|jvm|extensions"), "java"),
+    (re.compile(r"Gemfile"), "ruby"),
+    (re.compile(r"composer|phpunit"), "php"),
+)
+
+
+def _language(path: str) -> str:
+    """Return the language whose projects a manifest is of, "" where it may be any."""
+    return next((language for fits, language in _LANGUAGES if fits.match(name_of(path))), "")
+
+
+def scene(base: Side, layout: Layout, found: Used) -> Scene:
+    """Return what new files come to, from the baseline and what the verify commands use of it."""
+    return Scene(layout, _installed(base), frozenset(found.goals))
+
+
+_REQUIREMENT = re.compile(r"[\s\"']*([A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;@,\"'#]|$)")
+_REQUIREMENTS = re.compile(r"(?:[\w-]*requirements[\w.-]*\.(?:txt|in)|constraints\.txt)\Z")
+
+
+def _installed(base: Side) -> frozenset[str]:
+    """Return the modules that dependencies of Python bring, as far as their names are those of the packages."""
+    lines: list[str] = []
+    for path in base.entries:
+        if "/" not in path and _REQUIREMENTS.match(path):
+            lines += base.text(path).split("\n")
+    if "pyproject.toml" in base.entries:
+        with suppress(Broken):
+            lines += _declared(toml_files.parsed(base.text("pyproject.toml")))
+    names = {found[1] for line in lines if len(line) < 500 and (found := _REQUIREMENT.match(line))}
+    return frozenset(name.lower().replace("-", "_") for name in names)
+
+
+def _declared(held: dict[str, Any]) -> list[str]:
+    """Return the requirements that a pyproject.toml lists, as they stand."""
+    poetry = json_files.table(held, "tool", "poetry", "dependencies")
+    project = json_files.table(held, "project")
+    groups = [
+        project.get("dependencies"),
+        *json_files.table(project, "optional-dependencies").values(),
+        *json_files.table(held, "dependency-groups").values(),
+        list(poetry),
+    ]
+    return [each for group in groups if isinstance(group, list) for each in group if isinstance(each, str)]
+
+
 def _is_tests(path: str) -> bool:
     return role_of(f"{path}/x") is Role.TEST
 
@@ -111,4 +173,6 @@ def is_configuration(matters: Matters, path: str) -> bool:
     role = matters.role(path)
     if role in (Role.OPTIONS, Role.RUNNER, Role.PIPELINE, Role.MANIFEST):
         return True
-    return matters.is_used(path) or configuration.reader_of(path) is not None
+    if matters.is_used(path) or configuration.reader_of(path) is not None:
+        return True
+    return configuration.is_compared_by_lines(path) or configuration.is_checked_in_tool(path)

@@ -9,7 +9,7 @@ from workspaces.integrity import configuration, ini, json_files, toml_files
 from workspaces.integrity.settings import Broken, Difference, Setting, differences
 from workspaces.integrity.sides import decoded
 
-_LINEWISE = frozenset({"go.mod", "go.work", "Gemfile", ".npmrc", ".yarnrc", ".yarnrc.yml", "config"})
+_LINEWISE = frozenset({"go.mod", "Gemfile", ".npmrc", ".yarnrc", ".yarnrc.yml", "config"})
 TRIES = 4
 """Times that lines are put back: a header that is left without keys may be a setting itself, and goes next."""
 

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from workspaces.integrity.described import Check, Described, Step, Unit
 
@@ -35,26 +35,46 @@ def defined_in(source: Described) -> frozenset[str]:
     return top | frozenset(unit.last_name for unit in source.units[1:] if unit.kind in ("helper", "suite", "config"))
 
 
-def renames(old: Unit, new: Unit, before: Described, now: Described) -> Mapping[str, str]:
+@dataclass(frozen=True)
+class Elsewhere:
+    """Names that are gone from the code that is tested, and names that came into it."""
+
+    gone: frozenset[str] = frozenset()
+    come: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, sources: Iterable[tuple[Described | None, Described | None]]) -> "Elsewhere":
+        old: set[str] = set()
+        new: set[str] = set()
+        for before, now in sources:
+            old |= before.ids if before else frozenset()
+            new |= now.ids if now else frozenset()
+        return cls(frozenset(old - new), frozenset(new - old))
+
+
+def renames(old: Unit, new: Unit, before: Described, now: Described, elsewhere: Elsewhere) -> Mapping[str, str]:
     """Return names of the old unit that stand under other names in the new one, and mean the same.
 
-    A variable may take any new name. A name from elsewhere may where it is gone from the file altogether, and the file
-    didn't come to define the other one itself.
+    A variable may take any new name, and so may what the file itself defines. A name from elsewhere may where it is
+    gone from the file, and was replaced in what is tested, too.
     """
-    here, there = names_in(old), names_in(new)
-    gone, come = here - there, there - here
+    gone, come = names_in(old) - names_in(new), names_in(new) - names_in(old)
     if not gone or not come:
         return {}
     is_fixtures = before.language == "python" and new.kind == "test"
     local_gone, local_come = gone & bound_in(old, is_fixtures), come & bound_in(new, is_fixtures)
     free_gone, free_come = gone - now.ids - bound_in(old), come - before.ids - bound_in(new)
-    was_own, is_own = defined_in(before), defined_in(now)
+    was_own, is_own = free_gone & defined_in(before), free_come & defined_in(now)
+    was_tested, is_tested = free_gone & elsewhere.gone, free_come & elsewhere.come - is_own
     found: dict[str, str] = {}
     for was, is_now in _similar(old.steps, new.steps):
         pairs = _pairs(was, is_now)
         fits = pairs is not None and all(
             found.get(a, b) == b
-            and ((a in local_gone and b in local_come) or (a in free_gone and b in free_come and (a in was_own) == (b in is_own)))
+            and any(
+                a in here and b in there
+                for here, there in ((local_gone, local_come), (was_own, is_own), (was_tested, is_tested))
+            )
             for a, b in pairs.items()
         )
         if fits and pairs:

@@ -4,14 +4,16 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workspaces import store
 from workspaces.integrity.findings import Finding, FindingKind
 from workspaces.integrity.layout import Layout
+from workspaces.integrity.matters import scene
 from workspaces.integrity.shadowing import Intruder, intruders
 from workspaces.integrity.sides import Side, folder_of, name_of, told
+from workspaces.integrity.used import used
 from workspaces.models import Workspace
 from workspaces.opening import folder, readable
 
@@ -43,7 +45,7 @@ _PASSED_OVER = frozenset(
 """Folders of dependencies and caches; what is in them was made by tools, and a proof runs without it."""
 
 
-def planted(workspace: Workspace) -> tuple[Finding, ...]:
+def planted(workspace: Workspace, verify: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return what is wrong with files of the live tree that the latest snapshot doesn't have; for who holds the run.
 
     At most 200,000 entries are looked at, for 20 seconds; a finding says when it was cut.
@@ -54,8 +56,8 @@ def planted(workspace: Workspace) -> tuple[Finding, ...]:
     known = {os.fsdecode(path) for path in now}
     walk = _Walk(workspace.tree, known)
     unseen = list(walk.files())
-    layout = Layout(base.entries.keys())
-    found = [each for each in intruders(layout, known.union(unseen), unseen, walk.head) if not _is_made(each)]
+    around = scene(base, Layout(base.entries.keys()), used(base, verify))
+    found = [each for each in intruders(around, known.union(unseen), unseen, walk.head) if not _is_made(each)]
     findings = [Finding(FindingKind.SHADOWED, told(each.path), f"{each.why} {UNSEEN}") for each in found]
     return (*findings[:FINDINGS_LIMIT], *walk.cut())
 
@@ -117,4 +119,4 @@ class _Walk:
         why = (
             f"The tree has more files than can be looked at ({ENTRIES_LIMIT:,}, in {TIME_LIMIT_S} s), ignored ones too."
         )
-        return [Finding(FindingKind.SHADOWED, "", why)]
+        return [Finding(FindingKind.SHADOWED, ".", why)]

@@ -95,7 +95,7 @@ class _Mending:
         elif configuration.reader_of(path) is not None and role is not Role.PIPELINE:
             if is_old or matters.counts_when_new(path):
                 self._restore_part(path)
-        elif configuration.is_compared_by_lines(path):
+        elif configuration.is_compared_by_lines(path) or configuration.is_checked_in_tool(path):
             self._restore_lines(path)
 
     def _restore_part(self, path: str) -> None:
@@ -132,6 +132,8 @@ class _Mending:
     def _restore_lines(self, path: str) -> None:
         if path in self.matters.base.entries:
             self._restore(path)
+        elif configuration.is_checked_in_tool(path):
+            self._leave(path, "It is part of a test tool that is checked in.")
         elif self.matters.counts_when_new(path):
             self._leave(path, NEW_OPTIONS)
 
@@ -154,7 +156,7 @@ class _Mending:
         gone = {path for path, entry in self.changes.items() if entry is None}
         now = (self.matters.now.entries.keys() | self.restored) - gone
         new = [path for path in now if path not in self.matters.base.entries]
-        for each in intruders(self.matters.layout, now, new, self.matters.now.data):
+        for each in intruders(self.matters.scene, now, new, self.matters.now.data):
             if not (self._may_change_tests and each.is_of_tests):
                 self._leave(each.path, each.why)
         for path in new:

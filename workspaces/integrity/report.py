@@ -91,7 +91,7 @@ class _Look:
         if not self._is_late and time.monotonic() > self._until:
             self._is_late = True
             why = f"So much differs that it could not all be looked at in {TIME_LIMIT_S} s."
-            self.findings.append(Finding(FindingKind.CONFIGURATION, "", why))
+            self.findings.append(Finding(FindingKind.CONFIGURATION, ".", why))
         return self._is_late or self._stop()
 
     # --- options, scripts, pipelines ---------------------------------------------------------------
@@ -108,15 +108,22 @@ class _Look:
             yield linked
             return
         old, new = matters.base.data(path), matters.now.data(path)
-        is_script = matters.is_used(path)
         if configuration.reader_of(path) and matters.role(path) is not Role.PIPELINE:
             yield from configuration.compare(told(path), old, new, matters.names(path))
         elif matters.role(path) is not Role.MANIFEST or configuration.is_compared_by_lines(path):
-            why = "script" if is_script else "pipeline" if matters.role(path) is Role.PIPELINE else "lines"
-            yield from configuration.by_lines(told(path), old, new, why)
+            yield from configuration.by_lines(told(path), old, new, self._why(path))
+
+    def _why(self, path: str) -> str:
+        if configuration.is_checked_in_tool(path):
+            return "tool"
+        if self.matters.is_used(path):
+            return "script"
+        return "pipeline" if self.matters.role(path) is Role.PIPELINE else "lines"
 
     def _counts_when_new(self, path: str) -> bool:
-        return self.matters.role(path) is Role.PIPELINE or self.matters.counts_when_new(path)
+        if self.matters.role(path) is Role.PIPELINE or configuration.is_checked_in_tool(path):
+            return True
+        return self.matters.counts_when_new(path)
 
     # --- tests -------------------------------------------------------------------------------------
 
@@ -173,7 +180,7 @@ class _Look:
     def _note_unread(self) -> None:
         for side in (self.matters.base, self.matters.now):
             for path, why in side.unread.items():
-                if self.matters.role(path) not in (Role.LOCK, Role.OTHER):
+                if self.matters.role(path) not in (Role.LOCK, Role.OTHER) or belongings.is_compared(path):
                     self.unread.setdefault(path, why)
 
 

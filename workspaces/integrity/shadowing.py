@@ -8,7 +8,7 @@ from workspaces.integrity import hiding
 from workspaces.integrity.findings import Finding, FindingKind
 from workspaces.integrity.layout import Layout
 from workspaces.integrity.roles import Role, role_of
-from workspaces.integrity.sides import folder_of, name_of, told
+from workspaces.integrity.sides import folder_of, folders_above, name_of, told
 
 INTRUDERS_LIMIT = 2000
 Read = Callable[[str], bytes | None]
@@ -28,14 +28,24 @@ class Intruder:
         return Finding(self.kind, told(self.path), self.why)
 
 
-def intruders(layout: Layout, now: Collection[str], new: Iterable[str], read: Read) -> list[Intruder]:
+@dataclass(frozen=True)
+class Scene:
+    """What new files come to: the baseline, its dependencies' modules, and `goals` (see used.Used)."""
+
+    layout: Layout
+    installed: frozenset[str] = frozenset()
+    goals: frozenset[str] = frozenset()
+
+
+def intruders(scene: Scene, now: Collection[str], new: Iterable[str], read: Read) -> list[Intruder]:
     """Return which of the new paths change what tests do, by path, each once.
 
     `now`: all paths there are; `read` gives a new file's bytes, as far as they can be read.
     """
-    surroundings = hiding.Surroundings(layout, frozenset(now))
+    layout = scene.layout
+    surroundings = hiding.Surroundings(layout, frozenset(now), scene.installed)
     ordered = sorted(new)
-    found = list(_of_all(layout, ordered))
+    found = [*_goals(scene, ordered), *_of_all(layout, ordered)]
     named = {each.path for each in found}
     for path in ordered:
         if path in named:
@@ -140,6 +150,15 @@ def _options(layout: Layout, path: str) -> Intruder | None:
         return None
     why = "New options of a test tool, for tests that exist at the baseline."
     return Intruder(path, why, FindingKind.CONFIGURATION, is_of_tests=True)
+
+
+def _goals(scene: Scene, new: list[str]) -> Iterator[Intruder]:
+    """Yield files that stand where make would look whether a target is made."""
+    goals = {goal for goal in scene.goals if goal not in scene.layout.paths and goal not in scene.layout.folders}
+    for path in new if goals else ():
+        goal = next((each for each in (path, *folders_above(path)) if each in goals), None)
+        if goal is not None:
+            yield Intruder(path, f"make takes the target {told(goal)} for made once there is a file of its name.")
 
 
 # --- whole folders, told once ------------------------------------------------------------------------

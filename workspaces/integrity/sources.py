@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workspaces import apart
 from workspaces.integrity import comparing
-from workspaces.integrity.described import Described, Misshapen, described, real
+from workspaces.integrity.described import Described, Misshapen, described
 from workspaces.integrity.findings import Finding
 from workspaces.integrity.roles import Role, role_of
 
@@ -45,6 +45,8 @@ class Pair:
     old: bytes | None
     new: bytes | None
     old_path: str = ""
+    is_test: bool | None = None
+    """Whether it is a file of tests; None: as its path says."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,23 @@ def _files(
         if new is not None and new.errors and (old is None or not old.errors):
             unread[pair.path] = f"parts of it are no valid {LANGUAGES_SAID[language_of(pair.path)]}"
         lines = [_lines(sides[side].data) if side in sides else () for side in ("old", "new")]
-        yield comparing.File(pair.path, old, new, *lines, is_test=_is_test(pair), old_path=pair.old_path)
+        if pair.old_path and pair.old_path != pair.path:
+            yield from _apart(pair, old, new, lines)
+        else:
+            collected = is_collected(pair.path)
+            yield comparing.File(pair.path, old, new, *lines, is_test=_is_test(pair), is_collected=collected)
+
+
+def _apart(
+    pair: Pair, old: Described | None, new: Described | None, lines: Sequence[Sequence[str]]
+) -> Iterable[comparing.File]:
+    """Yield a file that was moved: one file still, unless no tool looks for tests where it is now."""
+    is_test, was, now = _is_test(pair), is_collected(pair.old_path), is_collected(pair.path)
+    if was and not now:
+        yield comparing.File(pair.old_path, old, None, lines[0], (), is_test=is_test, is_collected=was)
+        yield comparing.File(pair.path, None, new, (), lines[1], is_test=is_test, is_collected=now)
+    else:
+        yield comparing.File(pair.path, old, new, *lines, is_test=is_test, is_collected=now)
 
 
 LANGUAGES_SAID = {
@@ -219,12 +237,12 @@ def _lines(data: bytes) -> Sequence[str]:
 
 
 def _is_test(pair: Pair) -> bool:
-    """Return whether what the source holds are tests, or what only tests use; Rust keeps them beside the code."""
-    if language_of(pair.path) == "rust":
-        return True
-    return Role.TEST in (role_of(pair.path), role_of(pair.old_path or pair.path)) or Role.OPTIONS is role_of(pair.path)
+    if pair.is_test is not None:
+        return pair.is_test
+    return Role.TEST in (role_of(pair.path), role_of(pair.old_path or pair.path))
 
 
 def is_collected(path: str) -> bool:
     """Return whether tools look for tests in a file of this name."""
-    return _COLLECTED.fullmatch(path.rpartition("/")[2]) is not None
+    name = path.rpartition("/")[2]
+    return _COLLECTED.fullmatch(name) is not None or re.search(r"(?:^|/)(?:__tests__|tests?|spec)/.*\.[cm]?[jt]sx?\Z", path) is not None

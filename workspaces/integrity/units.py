@@ -23,15 +23,19 @@ class Change:
     new: tuple[int, int] = (0, 0)
 
 
-def changes(old: Unit, new: Unit) -> Iterator[Change]:
-    """Yield what changed in a unit for the worse, or in another way that people should see."""
+def changes(old: Unit, new: Unit, gone_through: frozenset[str] = frozenset()) -> Iterator[Change]:
+    """Yield what changed in a unit for the worse, or in another way that people should see.
+
+    `gone_through`: names that the file goes through, so that what is added to them are cases.
+    """
     yield from _outer(old, new)
     yield from _marks(old, new)
     if old.checks and not new.checks and _is_empty(new):
         yield Change(FindingKind.REMOVED, "The test is emptied.", _span(old), _span(new))
         return
     yield from _checks(old, new)
-    yield from _steps(old, new)
+    yield from _params(old, new)
+    yield from _steps(old, new, gone_through)
 
 
 def _is_empty(unit: Unit) -> bool:
@@ -53,7 +57,7 @@ def _fresh_guards(old: Sequence[Guard], new: Sequence[Guard]) -> list[Guard]:
     return list((Counter(new) - Counter(old)).elements())
 
 
-_EMPTY_LOOP = re.compile(r"(?:range\n\(\n0\n\)|\bin\n\[\n\]|\bin\n\(\n\)|\bin\n…|while\n(?:\(\n)?(?:false|False|0)\b)")
+_EMPTY_LOOP = re.compile(r"\A(?:for\n.*\nrange\n\(\n0\n\)\n:|(?:while|for|until)\n(?:\(\n)?(?:false|False|0)(?:\n.*)?)\Z", re.DOTALL)
 
 
 def _never_runs(kind: str, words: str) -> bool:
@@ -281,11 +285,11 @@ _ROLES = {
 }
 
 
-def _steps(old: Unit, new: Unit) -> Iterator[Change]:
+def _steps(old: Unit, new: Unit, gone_through: frozenset[str]) -> Iterator[Change]:
     before, after = ([step for step in unit.steps if not step.checks] for unit in (old, new))
     pairs, gone, come = _matched(before, after)
     for was, now in pairs:
-        yield from _tables(was, now, new)
+        yield from _tables(was, now, gone_through)
         if was.role in ("return", "skip") and was.guards and not now.guards:
             yield Change(FindingKind.SKIPPED, "The test ends early, without a condition.", *_span_of(was, now))
     if old.kind == "test" or new.kind == "test":
@@ -299,6 +303,20 @@ def _steps(old: Unit, new: Unit) -> Iterator[Change]:
             yield from _new_step(now, old, checked)
     for was in gone:
         yield from _old_step(was, replaced.get(id(was)))
+
+
+def _params(old: Unit, new: Unit) -> Iterator[Change]:
+    """Yield other parameters of a test: what it is given comes from elsewhere by their names."""
+    if old.kind != "test" or old.params == new.params:
+        return
+    before, after = (set(_NAME.findall(unit.params)) for unit in (old, new))
+    used = {word for step in new.steps for word in _NAME.findall(step.words)}
+    if (before - after and after - before) or (after - before) - used:
+        lines = (old.line, old.line), (new.line, new.line)
+        yield Change(FindingKind.RETUNED, "The test is given something else, or more.", *lines)
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def _span_of(old: Step, new: Step) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -321,21 +339,20 @@ def _matched(old: Sequence[Step], new: Sequence[Step]) -> tuple[list[tuple[Step,
     return pairs, gone, [step for step in new if id(step) in left]
 
 
-def _tables(was: Step, now: Step, unit: Unit) -> Iterator[Change]:
+def _tables(was: Step, now: Step, gone_through: frozenset[str]) -> Iterator[Change]:
     """Compare the elements of literals; what is added to a list of plain values changes what it is compared with."""
     found = list(_cases(was.cases, now.cases))
     yield from found
     added = len(now.cases) > len(was.cases)
-    if added and not found and now.binds and not _is_table(now, unit):
+    if added and not found and now.binds and not _is_table(now, gone_through):
         yield Change(FindingKind.RETUNED, "A list of values that the test uses has more of them.", *_span_of(was, now))
 
 
-def _is_table(step: Step, unit: Unit) -> bool:
+def _is_table(step: Step, gone_through: frozenset[str]) -> bool:
     """Return whether a literal holds cases: composite ones, or ones that are gone through."""
-    if any(case.words[:1] in "([{" or "\n:\n" in case.words or "\n{\n" in case.words for case in step.cases):
+    if any(case.words[:1] in "([{" or "\n{\n" in case.words for case in step.cases):
         return True
-    loops = [other.words for other in unit.steps if other.words.startswith("for\n") or "\neach" in other.words]
-    return not step.binds or any(name in loop.split("\n") for name in step.binds for loop in loops)
+    return not gone_through.isdisjoint(step.binds)
 
 
 def _replaced(gone: Sequence[Step], come: Sequence[Step]) -> dict[int, Step]:

@@ -66,6 +66,8 @@ class Used:
     files: set[str] = field(default_factory=set)
     names: set[tuple[str, str]] = field(default_factory=set)
     programs: set[str] = field(default_factory=set)
+    goals: set[str] = field(default_factory=set)
+    """Paths that, once there, make takes for targets that are made already: their recipes then don't run."""
 
     def in_folder(self, folder: str) -> frozenset[str]:
         """Return the names of targets and scripts that are used of the files in a folder."""
@@ -162,6 +164,9 @@ class _Walk:
         needed = held.closure(targets)
         if keep:
             self.found.names |= {(folder, name) for name in needed | set(targets) - {""}}
+        if tool == "make" and path:
+            phony = {name for special in (".PHONY",) if special in held.targets for name in held.targets[special].needs}
+            self.found.goals |= {_joined(folder, name) for name in needed - phony if name in held.targets} - {""}
         for name in needed:
             for each in held.matching(name):
                 for line in held.targets[each].lines:
@@ -183,10 +188,8 @@ class _Walk:
                 plain.append(word.removeprefix("npm:"))
         if manager not in _MANY:
             plain = plain[1:2] if plain and plain[0] in _OWN_WORDS else plain[:1]
-        self._script(
-            [_SHORT.get(name, name).rpartition(":")[2] if manager == "hatch" else name for name in plain], folder
-        )
-        self._script([_SHORT[name] for name in plain if name in _SHORT], folder)
+        names = [name.rpartition(":")[2] if manager == "hatch" else _SHORT.get(name, name) for name in plain]
+        self._script(names, folder)
 
     def _script(self, names: Sequence[str], folder: str) -> None:
         held = self._scripts("" if folder == "*" else folder)
@@ -206,7 +209,7 @@ class _Walk:
 
     def _interpret(self, name: str, words: list[str], folder: str) -> None:
         """Take the program that an interpreter or a shell is given."""
-        if "-c" in words[:1] or "-e" in words[:1]:
+        if words[:1] == ["-c"] or (words[:1] == ["-e"] and name not in _SHELLS):
             return
         if words[:1] == ["-m"] and len(words) > 1:
             module = words[1].replace(".", "/")

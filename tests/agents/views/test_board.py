@@ -260,3 +260,20 @@ def test_tasks_without_runs_are_left_out(plain_repository: Repository, page_of: 
         repository=plain_repository, title="No run", prompt="x", base_name="main", base_commit="a" * 40, model="m"
     )
     assert titles(page_of()) == []
+
+
+# --- proofs ---------------------------------------------------------------------------------------
+
+
+def test_a_row_tells_how_its_proof_stands_and_what_may_be_bad(make: Make, page_of: Callable[..., Page]) -> None:
+    run = make("Mend add", Status.AWAITING_HUMAN)
+    counts = {"skipped": 2, "loosened": 1, "added": 3}
+    Run.objects.filter(pk=run.pk).update(proof_state="red", proof_snapshot=2, snapshot=2, integrity=counts)
+    assert page_of().one("span", class_="proofnote").words == "Proof red2 skipped · 1 loosened"
+    Run.objects.filter(pk=run.pk).update(snapshot=3)
+    assert "Proof stale" in page_of().one("span", class_="proofnote").words
+
+
+def test_a_row_without_a_proof_says_nothing_of_one(make: Make, page_of: Callable[..., Page]) -> None:
+    make("Mend add", Status.IMPLEMENTING)
+    assert not page_of().find("span", class_="proofnote")

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from agents import policy_file, secrets
 from agents.models import Role
-from agents.policies import FILE_BYTES
+from agents.policies import FILE_BYTES, PolicyFault
 from tests.agents.views.pages import Page
 from tests.conftest import git, mirrored, person
 from workspaces import sources
@@ -59,7 +59,7 @@ def send(client: Client, row: Repository, do: str, **fields: Any) -> Any:
 
 
 def kept(page: Page) -> str:
-    return page.one("textarea", name="text").text.removeprefix("\n")
+    return page.one("textarea", name="text").text.replace("\r\n", "\n").removeprefix("\n")
 
 
 def errors(page: Page, field: str = "text") -> str:
@@ -88,9 +88,9 @@ def test_the_example_is_right_once_its_lines_are_taken_in() -> None:
 
 
 def test_the_file_of_the_default_branch_is_in_the_form(operator: Client, repository: Repository, source: Path) -> None:
-    with_file(source, repository, '# Häuser & "co"\nprotected = ["docs/**"]\n</textarea>'.replace("</textarea>", ""))
+    with_file(source, repository, '# </textarea> Häuser & "co"\nprotected = ["docs/**"]\n')
     page = Page(operator.get(address(repository)).content)
-    assert kept(page) == '# Häuser & "co"\nprotected = ["docs/**"]\n'
+    assert kept(page) == '# </textarea> Häuser & "co"\nprotected = ["docs/**"]\n'
     assert "Valid" in page.one("div", class_="headline").words
 
 
@@ -219,24 +219,20 @@ def test_a_text_that_can_be_read_is_said_to_hold_for_nobody_yet(operator: Client
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('verify = ["x"]\nprotected = [', "Line 2, column"),
+        ('verify = ["x"]\nprotected = 1 2', "Line 2, column 15"),
+        ('verify = ["x"]\nprotected = [', "At the end of the file"),
         ("foo = 1", "`foo`: there is no such key"),
         ('rules = ["deny path:x", "deny nothing"]', "`rules[1]`: `deny nothing`"),
         ('protected = ["../x"]', "`protected[0]`"),
-        ("verify = []\nverify = []", "Line 2"),
+        ("verify = []\nverify = []\n", "Line 2"),
         ("a = " + "[" * 20_000, "nested too deep"),
         ("a\x00b = 1", "Line 1"),
         ("# " + "x" * FILE_BYTES, "at most 65,536 are taken"),
-        ("# \ud800", "Line 1"),
     ],
 )
 def test_what_is_wrong_stands_beside_the_field_and_nothing_is_lost(
     operator: Client, repository: Repository, text: str, expected: str
 ) -> None:
-    if "\ud800" in text:
-        with pytest.raises(policy_file.PolicyFault, match="half of a character"):
-            policy_file.check(text)
-        return
     tries = "write x"
     for do in ("check", "try", "propose"):
         page = Page(send(operator, repository, do, text=text, tries=tries).content)
@@ -244,6 +240,11 @@ def test_what_is_wrong_stands_beside_the_field_and_nothing_is_lost(
         assert kept(page) == text
         assert page.one("textarea", name="tries").text.strip() == tries
         assert not page.find("table")
+
+
+def test_half_a_character_is_told_with_its_line() -> None:
+    with pytest.raises(PolicyFault, match="Line 2: it holds half of a character"):
+        policy_file.check("verify = []\n# \ud800")
 
 
 def test_a_byte_order_mark_is_no_fault(operator: Client, repository: Repository, source: Path) -> None:
@@ -289,7 +290,8 @@ def test_each_try_tells_decision_rule_whose_and_why(operator: Client, repository
     assert len(rows) == len(expected)
     for row, (tried, decision, rule) in zip(rows, expected, strict=True):
         assert row.startswith(tried), row
-        assert f" {decision} {rule}" in row or (decision in row and rule in row), (row, rule)
+        assert f" {decision} " in row, row
+        assert rule in row, row
     assert kept(page) == text
     assert git(source, "branch", "--list", "sakura/*") == ""
 
@@ -303,6 +305,7 @@ def test_each_try_tells_decision_rule_whose_and_why(operator: Client, repository
         ("read a\n" * 51, "51 lines; at most 50 are tried"),
         ("read " + "a" * 2001, "Line 1: it has 2,001 characters"),
         ("read " + "a" * 200_000, "at most"),
+        ("read " + "a/" * 101, "Line 1: it has more than 100 folders"),
     ],
 )
 def test_a_try_that_can_not_be_says_in_which_line(
@@ -318,6 +321,15 @@ def test_what_stands_in_the_way_of_a_test_is_tried_as_the_test(repository: Repos
     wanted = [policy_file.read_try(f"write tests/test_calc.py/{end}") for end in ("x", "../y/../../tests/test_calc.py")]
     found = policy_file.tried(repository, commit, policy_file.check(""), wanted)
     assert [each.decision.rule for each in found] == ["existing tests"] * 2
+
+
+def test_tries_that_take_too_long_are_left_out_and_counted(
+    operator: Client, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_file, "TRIED_S", 0.0)
+    page = Page(send(operator, repository, "try", tries="read a\nread b\nread c").content)
+    assert not page.find("tbody")
+    assert "3 further lines were not tried" in page.one("section", id="tried").words
 
 
 # --- proposing ---------------------------------------------------------------------------------------
@@ -343,10 +355,8 @@ def test_a_proposal_is_pushed_and_the_page_tells_branch_commit_and_commands(
 def test_line_ends_of_the_file_are_kept(operator: Client, repository: Repository, source: Path) -> None:
     with_file(source, repository, b'verify = ["x"]\r\n')
     send(operator, repository, "propose", text='verify = ["x"]\r\nprotected = ["docs/**"]')
-    made = Path(source / "out")
     git(source, "checkout", "--quiet", "sakura/policy-1")
     assert (source / PATH).read_bytes() == b'verify = ["x"]\r\nprotected = ["docs/**"]\r\n'
-    assert not made.exists()
 
 
 def test_it_goes_on_top_of_what_the_source_has_now(operator: Client, repository: Repository, source: Path) -> None:
@@ -375,7 +385,7 @@ def test_who_changed_the_file_meanwhile_is_not_overruled_unseen(
     assert operator.post(address(repository), again).status_code == 302
 
 
-@pytest.mark.parametrize("text", ['verify = ["x"]\n', 'verify = ["x"]', "\r\n".join(['verify = ["x"]', ""])])
+@pytest.mark.parametrize("text", ['verify = ["x"]\n', 'verify = ["x"]', 'verify = ["x"]\r\n'])
 def test_an_unchanged_text_is_not_proposed(operator: Client, repository: Repository, source: Path, text: str) -> None:
     with_file(source, repository, 'verify = ["x"]\n')
     page = Page(send(operator, repository, "propose", text=text).content)

@@ -16,7 +16,7 @@ from agents import control
 from agents.models import Budgets, Role, Run, Status, Task
 from tests.agents.views.pages import Page
 from tests.conftest import TASK_FORM, git, person
-from workspaces import sandbox
+from workspaces import sandbox, sources
 from workspaces.models import Repository
 
 pytestmark = pytest.mark.django_db
@@ -312,3 +312,77 @@ def test_a_refused_demo_is_told_on_the_board(operator: Client, monkeypatch: pyte
     monkeypatch.setattr(control, "launch", lambda *_, **__: refuse())
     operator.post(reverse("demo"))
     assert "The disk is full." in Page(operator.get(reverse("board")).content).one("div", class_="notices").words
+
+
+# --- rules and tests ---------------------------------------------------------------------------------
+
+
+def test_rules_are_kept_in_their_order_and_shown(operator: Client, form: dict[str, Any]) -> None:
+    rules = ["deny effect:WRITE path:docs/legal/**", "allow command:docker build *", "deny tool:edit_notebook"]
+    operator.post(NEW, form | {"rules": "\n\n".join(rules), "may_change_tests": "on"})
+    task = Task.objects.get()
+    assert task.rules().rules == rules
+    assert task.rules().may_change_tests
+    words = Page(operator.get(reverse("task", args=[task.pk])).content).one("dl", class_="pairs").words
+    assert "Ordered rules" + "".join(rules) in words
+    assert "Existing testsMay be changed" in words
+
+
+def test_a_rule_that_can_not_be_read_names_its_line(operator: Client, form: dict[str, Any]) -> None:
+    more = {"rules": "deny path:x\n\n  \ndeny nothing\nallow host:x", "protected": "\ndocs/**\n../up", "hidden": "["}
+    page = Page(operator.post(NEW, form | more).content)
+    said = page.one("div", id="id_rules_error").words
+    assert "Line 4: `deny nothing`" in said
+    assert "Line 5: `allow host:x`" in said
+    assert "Line 3: `../up`" in page.one("div", id="id_protected_error").words
+    assert page.one("textarea", name="rules").text.strip() == more["rules"]
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize("rules", ["deny path:x\n" * 201, "deny path:" + "x" * 500, "deny path:\u202ex"])
+def test_odd_rules_are_refused_beside_their_field(operator: Client, form: dict[str, Any], rules: str) -> None:
+    page = Page(operator.post(NEW, form | {"rules": rules}).content)
+    assert page.one("div", id="id_rules_error").words
+
+
+def box(page: Page) -> bool:
+    return "checked" in page.one("input", name="may_change_tests").attrs
+
+
+def test_the_box_is_remembered_for_each_repository(
+    operator: Client, form: dict[str, Any], repository: Repository
+) -> None:
+    other = Repository.objects.create(name="other", source="/srv/other", status="ready", default_branch="main")
+    assert not box(Page(operator.get(NEW).content))
+    operator.post(NEW, form | {"may_change_tests": "on"})
+    assert box(Page(operator.get(f"{NEW}?repository={repository.pk}").content))
+    assert not box(Page(operator.get(f"{NEW}?repository={other.pk}").content))
+    operator.post(NEW, form)
+    assert not box(Page(operator.get(NEW).content))
+    assert [task.rules().may_change_tests for task in Task.objects.order_by("pk")] == [True, False]
+
+
+def test_a_form_with_errors_keeps_what_was_clicked_and_remembers_nothing(
+    operator: Client, form: dict[str, Any], repository: Repository
+) -> None:
+    assert box(Page(operator.post(NEW, form | {"title": "", "may_change_tests": "on"}).content))
+    repository.refresh_from_db()
+    assert not repository.may_change_tests
+    Repository.objects.update(may_change_tests=True)
+    assert not box(Page(operator.post(NEW, form | {"title": ""}).content))
+
+
+def test_the_form_says_how_the_policy_file_of_the_repository_stands(
+    operator: Client, repository: Repository, source: Path
+) -> None:
+    def said() -> str:
+        return Page(operator.get(NEW).content).one("p", id="policy-note").words
+
+    assert "calc has no policy file" in said()
+    (source / ".sakura").mkdir()
+    for text, expected in (("verify = []\n", "its rules come after yours"), ("verify = 1\n", "no task starts from")):
+        (source / ".sakura" / "policy.toml").write_text(text)
+        git(source, "add", "--all")
+        git(source, "commit", "--quiet", "-m", "A policy")
+        sources.refresh(repository)
+        assert expected in said()

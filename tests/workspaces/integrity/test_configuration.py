@@ -96,7 +96,18 @@ test {
 }
 """
 JUST = "set shell := ['bash', '-c']\n\ntest: build\n    pytest\n\nbuild:\n    make\n\ndocs:\n    mkdocs\n"
-TASK = "version: '3'\ntasks:\n  test:\n    deps: [build]\n    cmds:\n      - go test ./...\n  build:\n    cmds:\n      - go build\n  docs: mkdocs\n"  # fmt: skip
+TASK = """\
+version: '3'
+tasks:
+  test:
+    deps: [build]
+    cmds:
+      - go test ./...
+  build:
+    cmds:
+      - go build
+  docs: mkdocs
+"""
 NOX = "import nox\n\n\n@nox.session\ndef tests(session):\n    session.run('pytest')\n"
 MODULE = "module example.org/shop\n\ngo 1.22\n\nrequire example.org/money v1.2.0\n"
 GEMS = "source 'https://packages.example.org'\ngem 'rspec'\n"
@@ -104,42 +115,87 @@ DENO = '{"tasks": {"test": "deno test"}, "imports": {"@std/assert": "jsr:@std/as
 
 
 @pytest.mark.parametrize(
-    "path, old, edit, names",
+    ("path", "old", "edit", "names"),
     [
         ("pytest.ini", PYTEST, ("-ra", "-ra --deselect tests/x.py::test_y"), ["[pytest] addopts"]),
         ("pytest.ini", PYTEST, ("testpaths = tests", "testpaths = src"), ["[pytest] testpaths"]),
         ("pytest.ini", PYTEST, ("testpaths = tests\n", ""), ["[pytest] testpaths"]),
         ("pytest.ini", PYTEST, ("-ra", "-ra\n    -p no:terminal"), ["[pytest] addopts"]),
         ("sub/.pytest.ini", PYTEST, ("-ra", "-x"), ["[pytest] addopts"]),
-        ("setup.cfg", "[metadata]\nname = a\n", ("[metadata]", "[tool:pytest]\naddopts = -x\n[metadata]"), ["[tool:pytest] addopts"]),
-        ("setup.cfg", "[metadata]\nname = a\n", ("name = a\n", "name = a\n[aliases]\ntest = true\n"), ["[aliases] test"]),
+        (
+            "setup.cfg",
+            "[metadata]\nname = a\n",
+            ("[metadata]", "[tool:pytest]\naddopts = -x\n[metadata]"),
+            ["[tool:pytest] addopts"],
+        ),
+        (
+            "setup.cfg",
+            "[metadata]\nname = a\n",
+            ("name = a\n", "name = a\n[aliases]\ntest = true\n"),
+            ["[aliases] test"],
+        ),
         ("tox.ini", TOX, ("commands = pytest", "commands = -pytest"), ["[testenv] commands"]),
         ("tox.ini", TOX, ("[testenv]\n", "[testenv]\nignore_outcome = true\n"), ["[testenv] ignore_outcome"]),
         ("tox.ini", TOX, ("[tox]\n", "[pytest]\naddopts = -x\n[tox]\n"), ["[pytest] addopts"]),
         (".coveragerc", "[run]\nsource = shop\n", ("source = shop", "source = shop\nomit = shop/*"), ["[run] omit"]),
-        ("pyproject.toml", PROJECT, ('addopts = "-ra"', 'addopts = "-ra -k not_total"'), ["tool.pytest.ini_options.addopts"]),
+        (
+            "pyproject.toml",
+            PROJECT,
+            ('addopts = "-ra"', 'addopts = "-ra -k not_total"'),
+            ["tool.pytest.ini_options.addopts"],
+        ),
         ("pyproject.toml", PROJECT, ('testpaths = ["tests"]\n', ""), ["tool.pytest.ini_options.testpaths"]),
         ("pyproject.toml", PROJECT, ("fail_under = 90", "fail_under = 10"), ["tool.coverage.report.fail_under"]),
         ("pyproject.toml", PROJECT, ('test = "pytest"', 'test = "true"'), ["tool.poe.tasks.test"]),
-        ("pyproject.toml", PROJECT, ("[tool.ruff]", '[project.entry-points.pytest11]\nx = "shop.x"\n\n[tool.ruff]'), ["project.entry-points.pytest11.x"]),
-        ("pyproject.toml", "[tool]\n", ("[tool]", "[tool]\npytest.ini_options = {addopts = '-x'}"), ["tool.pytest.ini_options.addopts"]),
+        (
+            "pyproject.toml",
+            PROJECT,
+            ("[tool.ruff]", '[project.entry-points.pytest11]\nx = "shop.x"\n\n[tool.ruff]'),
+            ["project.entry-points.pytest11.x"],
+        ),
+        (
+            "pyproject.toml",
+            "[tool]\n",
+            ("[tool]", "[tool]\npytest.ini_options = {addopts = '-x'}"),
+            ["tool.pytest.ini_options.addopts"],
+        ),
         ("package.json", PACKAGE, ('"test": "jest"', '"test": "jest || true"'), ["scripts.test"]),
         ("package.json", PACKAGE, ('"build": "tsc"', '"build": "tsc", "pretest": "node x.js"'), ["scripts.pretest"]),
         ("package.json", PACKAGE, ('"unit": "jest unit"', '"unit": "true"'), ["scripts.unit"]),
         ("package.json", PACKAGE, ('"^a$": "b"', '"^a$": "c"'), ["jest.moduleNameMapper.^a$"]),
-        ("package.json", PACKAGE, ('"jest": {', '"overrides": {"jest": "npm:fake@1"},\n  "jest": {'), ["overrides.jest"]),
+        (
+            "package.json",
+            PACKAGE,
+            ('"jest": {', '"overrides": {"jest": "npm:fake@1"},\n  "jest": {'),
+            ["overrides.jest"],
+        ),
         ("package.json", PACKAGE, ('"left-pad": "^1.3.0"', '"left-pad": "file:./fake"'), ["left-pad (source)"]),
-        ("package.json", PACKAGE, ('"dependencies": {', '"imports": {"#db": "./fake.js"}, "dependencies": {'), ["imports.#db"]),
+        (
+            "package.json",
+            PACKAGE,
+            ('"dependencies": {', '"imports": {"#db": "./fake.js"}, "dependencies": {'),
+            ["imports.#db"],
+        ),
         ("deno.json", DENO, ('"deno test"', '"true"'), ["tasks.test"]),
         ("deno.json", DENO, ("jsr:@std/assert@1", "./fake.ts"), ["imports.@std/assert"]),
         ("tsconfig.json", '{"compilerOptions": {"paths": {"@/*": ["src/*"]}}}', ("src/*", "fake/*"), ["paths @/*"]),
         ("Cargo.toml", CARGO, ('version = "0.1.0"', 'version = "0.1.0"\nautotests = false'), ["package.autotests"]),
         ("Cargo.toml", CARGO, ('path = "tests/totals.rs"', 'path = "tests/totals.rs"\nharness = false'), ["test"]),
         ("Cargo.toml", CARGO, ('money = "1"', 'money = { path = "fake" }'), ["dependencies.money (source)"]),
-        ("Cargo.toml", CARGO, ("[[test]]", '[lib]\ntest = false\n\n[[test]]'), ["lib.test"]),
-        ("Cargo.toml", CARGO, ("[[test]]", '[profile.test]\noverflow-checks = false\n\n[[test]]'), ["profile.test.overflow-checks"]),
+        ("Cargo.toml", CARGO, ("[[test]]", "[lib]\ntest = false\n\n[[test]]"), ["lib.test"]),
+        (
+            "Cargo.toml",
+            CARGO,
+            ("[[test]]", "[profile.test]\noverflow-checks = false\n\n[[test]]"),
+            ["profile.test.overflow-checks"],
+        ),
         (".cargo/config.toml", "[net]\noffline = true\n", ("[net]", "[alias]\ntest = 'check'\n[net]"), ["alias.test"]),
-        (".config/nextest.toml", "[profile.default]\nretries = 0\n", ("retries = 0", "retries = 9"), ["profile.default.retries"]),
+        (
+            ".config/nextest.toml",
+            "[profile.default]\nretries = 0\n",
+            ("retries = 0", "retries = 9"),
+            ["profile.default.retries"],
+        ),
         ("Makefile", MAKE, ("\t$(PYTEST) tests", "\t-$(PYTEST) tests"), ["target test"]),
         ("Makefile", MAKE, ("python -m pytest", "true"), ["variable PYTEST"]),
         ("Makefile", MAKE, ("pip install .", "pip install fake"), ["target deps"]),
@@ -152,15 +208,30 @@ DENO = '{"tasks": {"test": "deno test"}, "imports": {"@std/assert": "jsr:@std/as
         ("Taskfile.yml", TASK, ("go test ./...", "go test ./... || true"), ["target test"]),
         ("Taskfile.yml", TASK, ("      - go build", "      - echo"), ["target build"]),
         ("noxfile.py", NOX, ("session.run('pytest')", "session.run('true')"), ["function tests"]),
-        ("go.mod", MODULE, ("go 1.22\n", "go 1.22\n\nreplace example.org/money => ./fake\n"), ["replace example.org/money"]),
-        ("go.mod", MODULE, ("go 1.22\n", "go 1.22\n\nreplace (\n\texample.org/money => ./fake\n)\n"), ["replace example.org/money"]),
+        (
+            "go.mod",
+            MODULE,
+            ("go 1.22\n", "go 1.22\n\nreplace example.org/money => ./fake\n"),
+            ["replace example.org/money"],
+        ),
+        (
+            "go.mod",
+            MODULE,
+            ("go 1.22\n", "go 1.22\n\nreplace (\n\texample.org/money => ./fake\n)\n"),
+            ["replace example.org/money"],
+        ),
         ("pom.xml", POM, ("<java.version>", "<skipTests>true</skipTests><java.version>"), ["property skipTests"]),
         ("pom.xml", POM, ("**/*Test.java", "**/*None.java"), ["plugin maven-surefire-plugin"]),
         ("build.gradle", GRADLE, ("    useJUnitPlatform()", "    useJUnitPlatform()\n    exclude '**/Price*'"), None),
         ("build.gradle", GRADLE, ("plugins {", "tasks.withType(Test) { ignoreFailures = true }\nplugins {"), None),
         ("Gemfile", GEMS, ("gem 'rspec'", "gem 'rspec', path: './fake'"), ["rspec (source)"]),
         ("setup.py", "setup(name='a')\n", ("name='a'", "name='a',\n    cmdclass={'test': None}"), None),
-        ("vite.config.ts", "export default {\n  plugins: [],\n  test: {\n    include: ['a'],\n  },\n}\n", ("'a'", "'b'"), ["test:"]),
+        (
+            "vite.config.ts",
+            "export default {\n  plugins: [],\n  test: {\n    include: ['a'],\n  },\n}\n",
+            ("'a'", "'b'"),
+            ["test:"],
+        ),
         (".npmrc", "fund=false\n", ("fund=false", "fund=false\nscript-shell=./sh"), ["[] script-shell"]),
         ("jest.config.js", "module.exports = {\n  testMatch: ['**/*.test.js'],\n};\n", ("**/*.test.js", "none"), [""]),
         ("jest.config.json", '{"testMatch": ["a"]}', ('"a"', '"b"'), ["testMatch"]),
@@ -168,7 +239,7 @@ DENO = '{"tasks": {"test": "deno test"}, "imports": {"@std/assert": "jsr:@std/as
         (".github/workflows/ci.yml", "jobs:\n  test:\n    - run: pytest\n", ("pytest", "pytest || true"), [""]),
         ("phpunit.xml", "<phpunit>\n<file>a</file>\n</phpunit>\n", ("<file>a", "<file>b"), [""]),
     ],
-)  # fmt: skip
+)
 def test_what_decides_about_tests_is_found_by_its_name(
     path: str, old: str, edit: tuple[str, str], names: list[str] | None
 ) -> None:
@@ -182,7 +253,7 @@ def test_what_decides_about_tests_is_found_by_its_name(
 
 
 @pytest.mark.parametrize(
-    "path, old, edit",
+    ("path", "old", "edit"),
     [
         ("pytest.ini", PYTEST, ("addopts = -ra\n", "# how\naddopts   =   -ra\n")),
         ("pytest.ini", PYTEST, ("addopts = -ra\ntestpaths = tests", "testpaths =\n    tests\naddopts = -ra")),
@@ -227,7 +298,7 @@ def test_layout_dependencies_and_what_people_use_are_nothing(path: str, old: str
 
 
 @pytest.mark.parametrize(
-    "path, old, edit, used",
+    ("path", "old", "edit", "used"),
     [
         ("Makefile", MAKE, ("$(DOCS) build", "true"), "docs"),
         ("justfile", JUST, ("    mkdocs", "    true"), "docs"),
@@ -253,7 +324,7 @@ def test_a_finding_names_the_lines_and_quotes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "path, old, new",
+    ("path", "old", "new"),
     [
         ("pyproject.toml", PROJECT, "[tool.pytest.ini_options\n"),
         ("package.json", PACKAGE, '{"scripts": '),
@@ -276,14 +347,54 @@ def test_a_file_that_was_broken_before_is_compared_by_its_lines() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["Makefile", "justfile", "Taskfile.yml", "pom.xml", "build.gradle", "Gemfile", "setup.cfg", "tox.ini", "go.mod"]
-    + ["noxfile.py", "setup.py", "vite.config.ts", "package.json", "pyproject.toml", "tsconfig.json", ".github/x.yml"],
+    [
+        "Makefile",
+        "justfile",
+        "Taskfile.yml",
+        "pom.xml",
+        "build.gradle",
+        "Gemfile",
+        "setup.cfg",
+        "tox.ini",
+        "go.mod",
+        "noxfile.py",
+        "setup.py",
+        "vite.config.ts",
+        "package.json",
+        "pyproject.toml",
+        "tsconfig.json",
+        ".github/x.yml",
+    ],
 )
 @pytest.mark.parametrize(
     "filling",
-    ["a ", "<", "<a ", "<!--", "/*", "(", "{", "\\\n", "a:\n", "%:\n\t$(a)\n", "[", "=", "a=", '"', "'", "\t", "a.b", "$(", "x:" * 20]
-    + ["test:\n", "\0", "#", "@", "é"],
-)  # fmt: skip
+    [
+        "a ",
+        "<",
+        "<a ",
+        "<!--",
+        "/*",
+        "(",
+        "{",
+        "\\\n",
+        "a:\n",
+        "%:\n\t$(a)\n",
+        "[",
+        "=",
+        "a=",
+        '"',
+        "'",
+        "\t",
+        "a.b",
+        "$(",
+        "x:" * 20,
+        "test:\n",
+        "\x00",
+        "#",
+        "@",
+        "é",
+    ],
+)
 def test_hostile_files_take_little_time(path: str, filling: str) -> None:
     text = filling * (200_000 // len(filling))
     began = time.process_time()

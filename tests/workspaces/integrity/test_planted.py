@@ -13,6 +13,19 @@ from workspaces.integrity.findings import FindingKind
 from workspaces.integrity.planted import planted
 
 pytestmark = pytest.mark.django_db
+IGNORED = """\
+conftest.py
+sitecustomize.py
+*.pth
+*.pyc
+*.so
+jest.config.js
+__mocks__/
+bin/
+build/
+.venv/
+node_modules/
+"""
 
 
 @pytest.fixture
@@ -24,7 +37,7 @@ def project(tmp_path: Path) -> Project:
         "web/app.js": "exports.a = 1;\n",
         "web/app.test.js": "test('a', () => {});\n",
         "package.json": "{}\n",
-        ".gitignore": "conftest.py\nsitecustomize.py\n*.pth\n*.pyc\n*.so\njest.config.js\n__mocks__/\nbin/\nbuild/\n.venv/\nnode_modules/\n",
+        ".gitignore": IGNORED,
     }
     project = begun(tmp_path / "source", files)
     snapshots.prepare(project.workspace)
@@ -39,9 +52,19 @@ def plant(project: Project, path: str, data: bytes = b"x = 1\n") -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["conftest.py", "tests/conftest.py", "sitecustomize.py", "x.pth", "shop/price.so", "shop/price.pyc", "jest.config.js"]
-    + ["web/__mocks__/app.js", "bin/pytest", "bin/node"],
-)  # fmt: skip
+    [
+        "conftest.py",
+        "tests/conftest.py",
+        "sitecustomize.py",
+        "x.pth",
+        "shop/price.so",
+        "shop/price.pyc",
+        "jest.config.js",
+        "web/__mocks__/app.js",
+        "bin/pytest",
+        "bin/node",
+    ],
+)
 def test_a_planted_file_is_found(project: Project, path: str) -> None:
     plant(project, path)
     (only,) = planted(project.workspace)

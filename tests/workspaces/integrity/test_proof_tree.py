@@ -165,10 +165,26 @@ def test_a_renamed_test_is_back_at_its_old_place_and_stays_at_the_new_one(projec
 
 @pytest.mark.parametrize(
     "path",
-    ["conftest.py", "sitecustomize.py", "unittest.py", "shop/price/__init__.py", "tests/shop/price.py", "a.pth", "bin/pytest"]
-    + ["jest.config.js", "src/view.js", "node_modules/x/index.js", "GNUmakefile", "tests/pytest.ini", "shop/price.so"]
-    + ["shop/__pycache__/price.cpython-311.pyc", "build.rs", "tests/__init__.py"],
-)  # fmt: skip
+    [
+        "conftest.py",
+        "sitecustomize.py",
+        "unittest.py",
+        "shop/price/__init__.py",
+        "tests/shop/price.py",
+        "a.pth",
+        "bin/pytest",
+        "jest.config.js",
+        "src/view.js",
+        "node_modules/x/index.js",
+        "GNUmakefile",
+        "tests/pytest.ini",
+        "shop/price.so",
+        "shop/__pycache__/price.cpython-311.pyc",
+        "build.rs",
+        "test",
+        "tests/__init__.py",
+    ],
+)
 def test_a_planted_file_is_left_out_with_the_reason(project: Project, path: str) -> None:
     found = proven(project, {path: "x = 1\n"})
     assert [left for left, _ in found.left_out] == [path]
@@ -311,10 +327,13 @@ MOVES: tuple[tuple[str, What | None], ...] = (
     *(("package.json", text) for text in ("{}", '{"scripts": {"test": "x"}}', '{"jest": "a", "scripts": 1}')),
     *(("pyproject.toml", PROJECT.replace(old, new)) for old, new in (("-ra", "-x"), ("[tool.ruff]", "[tool.tox]"))),
     *(("setup.cfg", SETUP.replace(old, new)) for old, new in (("-ra", "-x\n  -y"), ("[flake8]\n", ""))),
-    *(("Cargo.toml", CARGO + more) for more in ("[lib]\ntest = false\n", '[patch.a]\nb = "1"\n', "[[test]]\nname = 'x'\n")),
+    *(
+        ("Cargo.toml", CARGO + more)
+        for more in ("[lib]\ntest = false\n", '[patch.a]\nb = "1"\n', "[[test]]\nname = 'x'\n")
+    ),
     *(("go.mod", MODULE + more) for more in ("replace a => b\n", "replace (\n a => b\n c => d\n)\n")),
     *(("Makefile", "all:\n\ttrue\n"), ("tests/test_price.py", Link("x")), ("tests/run.sh/x", "y")),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -49,14 +49,18 @@ def test_no_change_is_nothing(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes, kind, path",
+    ("changes", "kind", "path"),
     [
         ({"tests/data/prices.csv": "a,1\nb,3\n"}, "retuned", "tests/data/prices.csv"),
         ({"tests/data/prices.csv": None}, "removed", "tests/data/prices.csv"),
         ({"tests/data/prices.csv": ""}, "removed", "tests/data/prices.csv"),
         ({"tests/data/prices.csv": Link("../../README.md")}, "removed", "tests/data/prices.csv"),
         ({"tests/data/shot.png": b"\x89PNG\0\2"}, "retuned", "tests/data/shot.png"),
-        ({"tests/__snapshots__/view.test.js.snap": "exports[`a`] = `2`;\n"}, "retuned", "tests/__snapshots__/view.test.js.snap"),
+        (
+            {"tests/__snapshots__/view.test.js.snap": "exports[`a`] = `2`;\n"},
+            "retuned",
+            "tests/__snapshots__/view.test.js.snap",
+        ),
         ({"tests/__snapshots__/view.test.js.snap": None}, "removed", "tests/__snapshots__/view.test.js.snap"),
         ({"tests/test_shop.py": None, "tests/shop_checks.py": TEST}, "removed", "tests/test_shop.py"),
         ({"tests/test_shop.py": None, "docs/test_shop.py": TEST}, "removed", "tests/test_shop.py"),
@@ -66,8 +70,16 @@ def test_no_change_is_nothing(project: Project) -> None:
         ({"tests/test_shop.py": ""}, "removed", "tests/test_shop.py"),
         ({"tests/run.sh": "#!/bin/sh\npytest\n"}, "skipped", "tests/run.sh"),
         ({"tests/ShopTest.kt": "class ShopTest {\n}\n"}, "retuned", "tests/ShopTest.kt"),
-        ({"tests/ShopTest.kt": "class ShopTest {\n  @Disabled\n  @Test fun adds() {}\n}\n"}, "skipped", "tests/ShopTest.kt"),
-        ({"pyproject.toml": '[project]\nname = "shop"\n[tool.pytest.ini_options]\naddopts = "-x"\n'}, "configuration", "pyproject.toml"),
+        (
+            {"tests/ShopTest.kt": "class ShopTest {\n  @Disabled\n  @Test fun adds() {}\n}\n"},
+            "skipped",
+            "tests/ShopTest.kt",
+        ),
+        (
+            {"pyproject.toml": '[project]\nname = "shop"\n[tool.pytest.ini_options]\naddopts = "-x"\n'},
+            "configuration",
+            "pyproject.toml",
+        ),
         ({"tox.ini": "[pytest]\naddopts = -x\n"}, "configuration", "tox.ini"),
         ({"conftest.py": "collect_ignore = ['tests']\n"}, "shadowed", "conftest.py"),
         ({".github/workflows/ci.yml": "on: push\n"}, "configuration", ".github/workflows/ci.yml"),
@@ -79,7 +91,7 @@ def test_no_change_is_nothing(project: Project) -> None:
         ({"scripts/test.sh": None}, "configuration", "scripts/test.sh"),
         ({"build.rs": "fn main() {}\n"}, "configuration", "build.rs"),
     ],
-)  # fmt: skip
+)
 def test_a_trick_with_files_is_reported(
     project: Project, changes: dict[str, What | None], kind: str, path: str
 ) -> None:
@@ -127,9 +139,9 @@ def test_lock_files_are_named_and_are_no_finding(project: Project) -> None:
 
 
 def test_the_task_may_say_what_else_is_a_test(project: Project) -> None:
-    changes: dict[str, What | None] = {"README.md": "# Another\n"}
+    changes: dict[str, What | None] = {"config/tests.ini": "[pytest]\naddopts = -x\n"}
     assert not reported(project, changes).findings
-    assert kinds(reported(project, changes, tests=("README.md",))) == [("retuned", "README.md")]
+    assert kinds(reported(project, changes, tests=("config/**",))) == [("retuned", "config/tests.ini")]
 
 
 def test_a_program_that_another_one_runs_counts_too(project: Project) -> None:
@@ -138,6 +150,40 @@ def test_a_program_that_another_one_runs_counts_too(project: Project) -> None:
     assert kinds(reported(project, {"config/tests.ini": "[pytest]\n"})) == []
     assert kinds(reported(project, {"config/tests.ini": "[pytest]\n"}, "pytest -c config/tests.ini")) == [
         ("configuration", "config/tests.ini")
+    ]
+
+
+def test_a_file_that_make_takes_for_a_made_target_is_found(project: Project) -> None:
+    assert kinds(reported(project, {"check": "done\n"})) == [("shadowed", "check")]
+    phony: dict[str, What | None] = {"Makefile": ".PHONY: check\ncheck:\n\t./scripts/test.sh\n"}
+    assert reported(project, phony).findings == ()
+
+
+def test_a_test_tool_that_is_checked_in_counts(tmp_path: Path) -> None:
+    tool, other = "vendor/example.org/testify/assert/assert.go", "vendor/example.org/money/money.go"
+    files: dict[str, What] = {"go.mod": "module a\n", "a_test.go": "package a\n", tool: "package assert\n", other: ""}
+    project = begun(tmp_path / "vendored", files)
+    found = reported(project, {tool: "package assert\n\nvar T = 1\n", other: "package money\n"})
+    assert kinds(found) == [("configuration", tool)]
+
+
+def test_a_module_that_hides_a_dependency_is_found(tmp_path: Path) -> None:
+    project = begun(
+        tmp_path / "dependent",
+        {
+            "pyproject.toml": '[project]\nname = "a"\ndependencies = ["Requests>=2", "typing-extensions"]\n',
+            "requirements-dev.txt": "-r x.txt\n# pytest\nattrs==1 # x\n",
+            "a/__init__.py": "",
+            "tests/test_a.py": "",
+        },
+    )
+    new: dict[str, What | None] = dict.fromkeys(
+        ("requests.py", "typing_extensions.py", "attrs/__init__.py", "b.py"), "x"
+    )
+    assert [path for _, path in kinds(reported(project, new))] == [
+        "attrs/__init__.py",
+        "requests.py",
+        "typing_extensions.py",
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from workspaces.integrity.findings import FindingKind
 from workspaces.integrity.layout import Layout
-from workspaces.integrity.shadowing import Intruder, intruders
+from workspaces.integrity.shadowing import Intruder, Scene, intruders
 
 PYTHON = (
     *(
@@ -30,11 +30,12 @@ GO = ("go.mod", "shop.go", "shop_test.go")
 
 def found(base: Collection[str], *new: str, gone: str = "", data: bytes = b"x = 1\n") -> list[Intruder]:
     now = {*base, *new} - {gone}
-    return intruders(Layout(base), now, new, lambda path: data)
+    scene = Scene(Layout(base), frozenset({"yaml", "requests"}), frozenset({"check", "Makefile"}))
+    return intruders(scene, now, new, lambda path: data)
 
 
 @pytest.mark.parametrize(
-    "base, path, of_tests",
+    ("base", "path", "of_tests"),
     [
         (PYTHON, "sitecustomize.py", False),
         (PYTHON, "src/usercustomize.py", False),
@@ -50,6 +51,10 @@ def found(base: Collection[str], *new: str, gone: str = "", data: bytes = b"x = 
         (PYTHON, "pytest.py", False),
         (PYTHON, "_pytest/python.py", False),
         (PYTHON, "tests/hypothesis.py", False),
+        (PYTHON, "requests/__init__.py", False),
+        (PYTHON, "tests/yaml.py", False),
+        (PYTHON, "check", False),
+        (PYTHON, "check/notes.md", False),
         (PYTHON, "shop/price/__init__.py", False),
         (PYTHON, "shop.py", False),
         (PYTHON, "shop/plugins.py", False),
@@ -80,7 +85,7 @@ def found(base: Collection[str], *new: str, gone: str = "", data: bytes = b"x = 
         (JAVA, "src/test/resources/META-INF/services/org.junit.platform.launcher.TestExecutionListener", True),
         (GO, "vendor/example.org/money/money.go", False),
     ],
-)  # fmt: skip
+)
 def test_a_file_in_place_of_another_is_found(base: Collection[str], path: str, of_tests: bool) -> None:
     (only,) = found(base, path)
     assert (only.path, only.kind, only.is_of_tests) == (path, FindingKind.SHADOWED, of_tests)
@@ -88,7 +93,7 @@ def test_a_file_in_place_of_another_is_found(base: Collection[str], path: str, o
 
 
 @pytest.mark.parametrize(
-    "base, path",
+    ("base", "path"),
     [
         (PYTHON, "pytest.ini"),
         (PYTHON, "tests/pytest.ini"),
@@ -106,9 +111,10 @@ def test_new_options_of_tests_that_exist_are_configuration(base: Collection[str]
 
 
 @pytest.mark.parametrize(
-    "base, path",
+    ("base", "path"),
     [
         (PYTHON, "shop/random.py"),
+        (PYTHON, "shop/requests.py"),
         (PYTHON, "shop/conftest.py"),
         (PYTHON, "tests/slow/conftest.py"),
         (PYTHON, "tests/shop/test_price.py"),

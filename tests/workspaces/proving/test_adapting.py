@@ -154,7 +154,10 @@ def test_odd_lines_are_run_as_they_are(hostile: str) -> None:
 STAND_IN = """#!/bin/bash
 # says what it was told, without what may be added
 for word; do
-  case "$word" in -v|--no-fail-fast|-json|--json|--junitxml=/home/*|--outputFile=/home/*) ;; *) printf '<%s>' "$word" ;; esac
+  case "$word" in
+    -v|--no-fail-fast|-json|--json|--junitxml=/home/*|--outputFile=/home/*) ;;
+    *) printf '<%s>' "$word" ;;
+  esac
 done
 echo; exit "${CODE:-0}"
 """
@@ -185,7 +188,7 @@ _TOOLS = st.sampled_from(
         "jest",
         "env A=1 pytest",
         "echo",
-        "time pytest",
+        "nice -n 1 pytest",
     ]
 )
 _ENDS = st.sampled_from(

@@ -185,35 +185,16 @@ def test_no_output_takes_long_to_read(places: tuple[Path, Path], output: bytes) 
     assert time.thread_time() - began < reading.READ_SECONDS + 5
 
 
+PIECES = [
+    *("ok 1 - a", "1..2", "# Subtest: x", "  ---", "  ...", "✓ a", "1 pass", "1 passed in 1s", "a::b PASSED", "ok"),
+    *("running 1 test", "test a ... ", "test_a (m.T) ... ", "Ran 1 test in 1s"),
+    *("=== RUN   T", "--- PASS: T (0.0s)", "ok  \tp\t1s", "FAIL\tp", "{}"),
+    *('{"Action":"run","Package":"p","Test":"t"}', '{"Action":"fail","Package":"p"}'),
+]
+
+
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                "ok 1 - a",
-                "1..2",
-                "running 1 test",
-                "test a ... ",
-                "ok",
-                "=== RUN   T",
-                "--- PASS: T (0.0s)",
-                "ok  \tp\t1s",
-            ]
-            + [
-                "test_a (m.T) ... ",
-                "Ran 1 test in 1s",
-                "  ---",
-                "  ...",
-                "1 passed in 1s",
-                "a::b PASSED",
-                "✓ a",
-                "1 pass",
-            ]
-            + ["# Subtest: x", "{}", '{"Action":"run","Package":"p","Test":"t"}', '{"Action":"fail","Package":"p"}']
-        )
-        | st.text(max_size=30)
-    )
-)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=30)))
 def test_no_output_breaks_a_reader(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     places = tmp_path_factory.getbasetemp(), tmp_path_factory.getbasetemp() / "no tree"
     _, tests, _ = reading.read(EVERY, "\n".join(lines).encode(errors="replace"), *places)

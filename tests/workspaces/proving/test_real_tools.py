@@ -95,7 +95,7 @@ OF_PYTEST = {
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest -q -p no:cacheprovider", "python -m pytest -n 2 -p no:cacheprovider", "cd tests && pytest -qq .. | cat"],
+    ["pytest -q -p no:cacheprovider", "python -W ignore -m pytest -v", "cd tests && pytest -qq .. | cat"],
 )
 def test_pytest_is_read_from_its_report(project: Project, command: str) -> None:
     project.write({"tests/__init__.py": "", "tests/test_a.py": PYTEST_TESTS, "pytest.ini": "[pytest]\n"})

@@ -36,11 +36,10 @@ class Grammar:
     """Literals of several values."""
     wrappers: frozenset[str] = frozenset()
     """Stand around an expression and say nothing of it, such as an await."""
-    literals: frozenset[str] = field(default=frozenset())
     passes: frozenset[str] = frozenset()
     """Statements that do nothing."""
-    splits: frozenset[str] = frozenset()
-    """Statements whose nested parts are told one by one, and not as tokens of their own."""
+    macros: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of calls whose arguments are mere tokens: the field of the name, the kind of what holds the tokens."""
 
 
 def tokens(g: Grammar, n: Nodes, node: int, without: Iterable[int] = ()) -> list[str]:
@@ -68,11 +67,15 @@ def _add(g: Grammar, n: Nodes, at: int, found: list[str]) -> None:
     text = n.text[n.starts[at] : n.ends[at]]
     if not text or text == ";" or (text in "()" and _is_idle(g, n, at)):
         return
-    if text in _CLOSING and found and found[-1] == "," and n.kinds[n.parents[at]] != "tuple":
+    if text in _CLOSING and found and found[-1] == "," and not _is_tuple_of_one(n, n.parents[at]):
         found.pop()
     if text[0].isdigit():
         text = text.replace("_", "").lower()
     found.append(text.strip().replace("\n", "\\n"))
+
+
+def _is_tuple_of_one(n: Nodes, node: int) -> bool:
+    return n.kinds[node] == "tuple" and len(n.inner(node)) == 1
 
 
 def _is_idle(g: Grammar, n: Nodes, at: int) -> bool:
@@ -121,6 +124,9 @@ def chain(g: Grammar, n: Nodes, node: int) -> list[Link]:
     for _ in range(CHAIN_LIMIT):
         node = unwrapped(g, n, node)
         shape = g.calls.get(n.kinds[node])
+        if n.kinds[node] in g.macros:
+            found.append(_macro(g, n, node))
+            return found[::-1]
         if shape is None:
             said = "".join(tokens(g, n, node)) if n.lasts[node] - node < 12 else n.kinds[node]
             found.append(Link(said, args, node))
@@ -141,6 +147,12 @@ def chain(g: Grammar, n: Nodes, node: int) -> list[Link]:
             return found[::-1]
         node = inner
     return []
+
+
+def _macro(g: Grammar, n: Nodes, node: int) -> Link:
+    name, held = g.macros[n.kinds[node]]
+    tree = next((at for at in n.children(node) if n.kinds[at] == held), -1)
+    return Link(f"{n.says(n.field(node, name))}!", tree, node)
 
 
 def dotted(links: Iterable[Link]) -> str:
@@ -167,7 +179,7 @@ def calls_in(g: Grammar, n: Nodes, node: int, without: Iterable[int]) -> Iterato
             at = n.lasts[at]
             continue
         shape = g.calls.get(n.kinds[at])
-        if shape is not None and shape[2] and at not in seen:
+        if at not in seen and ((shape is not None and shape[2]) or n.kinds[at] in g.macros):
             links = chain(g, n, at)
             seen.update(link.node for link in links)
             seen.add(at)

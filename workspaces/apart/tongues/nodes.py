@@ -24,6 +24,8 @@ class Nodes:
         self.lasts: list[int] = []
         """One past a node's last descendant."""
         self.fields: list[int] = []
+        self.notes: dict[int, list[int]] = {}
+        """What a language keeps of nodes, to look it up only once."""
         self._field_ids: dict[str, int] = {}
         self._language = language
         self._lines: list[int] = []

@@ -193,8 +193,7 @@ class Reader:
         if kind in self.g.passes or self._is_docstring(node):
             return
         nested = self._nested(node)
-        self._step(place, node, nested)
-        words = norm(self.g, self.n, node, nested) if nested else ""
+        words = self._step(place, node, nested)
         for block in nested:
             guard = self._guard(node, block, words)
             guards = (*place.guards, guard) if guard else place.guards
@@ -249,7 +248,8 @@ class Reader:
             kind = "try"
         return kind, words
 
-    def _step(self, place: _Place, node: int, nested: list[int]) -> None:
+    def _step(self, place: _Place, node: int, nested: list[int]) -> str:
+        """Keep one statement, and return its own words."""
         self._steps += 1
         if self._steps > STEPS_LIMIT:
             raise TooMuch(f"it has more than {STEPS_LIMIT:,} statements")
@@ -266,7 +266,7 @@ class Reader:
         if self._cases > CASES_LIMIT:
             raise TooMuch(f"it has more than {CASES_LIMIT:,} cases")
         words = norm(self.g, n, node, without)
-        role = roles or self.t.stops.get(n.kinds[node], "")
+        role = roles or self._stops(node)
         binds = self._binds(node, nested)
         if len(without) > len(nested):
             words += "\n…"
@@ -274,6 +274,16 @@ class Reader:
         place.unit.steps.append(
             [n.line(node), self._header_end(node, nested), words, guards, role, binds, checks, cases]
         )
+        return words
+
+    def _stops(self, node: int) -> str:
+        """Return what a statement that is no call ends: a bare name may be a call, too."""
+        inner = self.n.inner(node)
+        if self.n.kinds[node] == "expression_statement" and len(inner) == 1:
+            node = inner[0]
+        if self.n.kinds[node] in self.g.names:
+            return self.t.roles.get(self.n.says(node), "")
+        return self.t.stops.get(self.n.kinds[node], "")
 
     def _header_end(self, node: int, nested: list[int]) -> int:
         return self.n.line(nested[0]) if nested else self.n.end_line(node)

@@ -10,12 +10,12 @@ from typing import Any
 from django.db import close_old_connections, transaction
 from django.db.models import F
 
-from agents import budgets, facts, guard, journal, masking, masks
+from agents import budgets, facts, guard, journal, masking, masks, responses
 from agents.bench import Bench
 from agents.conversation import Conversation
 from agents.events import LeaseLost
 from agents.guard import Guarded
-from agents.models import Agent, CallState, Control, Kind, Status, ToolCall
+from agents.models import Agent, CallState, Control, Kind, Status
 from agents.providers import models as registry
 from agents.providers.base import Answer, Call, Cancelled, ModelTurn, ProviderError, Request, Response, Stop, Trouble
 from agents.providers.retry import respond_with_retries
@@ -189,7 +189,7 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
     response, hidden = masking.in_response(masks.of_run(session.run.pk), answer[0])
     usage = budgets.sane(response.usage)
     response = replace(response, usage=usage)
-    calls, renamed = _unique(session, response.calls)
+    calls, renamed = responses.unique(session, response.calls)
     blocks = None if renamed else response.blocks
     cost = budgets.sane_cost(registry.cost(bench.model, usage))
     with transaction.atomic():
@@ -202,7 +202,7 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
             usd=F("usd") + cost,
             masked=F("masked") + hidden,
         )
-        data = _response_data(bench, response, calls, blocks)
+        data = responses.data(bench.model, response, calls, blocks)
         session.append(session.fact(Kind.MODEL_RESPONSE, data | {"duration_ms": duration_ms}))
     turn = ModelTurn(response.text, calls, blocks, bench.model.provider)
     talk.responded(turn, usage.input_tokens + usage.output_tokens)
@@ -210,36 +210,6 @@ def _record(bench: Bench, talk: Conversation, answer: tuple[Response, int]) -> N
         _tell(bench, talk, CUT_OFF.format(limit=usage.output_tokens or bench.model.max_output_tokens))
     if response.stop is Stop.REFUSAL and not calls:
         raise Stopped(Status.FAILED, "The model refused to go on with this task.")
-
-
-def _response_data(bench: Bench, response: Response, calls: tuple[Call, ...], blocks: Any) -> dict[str, Any]:
-    usage = response.usage
-    return {
-        "text": response.text,
-        "tool_calls": [{"call_id": call.call_id, "name": call.name, "input": call.input} for call in calls],
-        "usage": {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cached_tokens": usage.cached_tokens,
-        },
-        "stop_reason": response.raw_stop or response.stop,
-        "model": response.model or bench.model.id,
-        "provider": bench.model.provider,
-        "blocks": blocks,
-    }
-
-
-def _unique(session: Session, calls: tuple[Call, ...]) -> tuple[tuple[Call, ...], bool]:
-    """Return the calls with ids that are new to the run (some servers count from 0 in every response)."""
-    wanted = [call.call_id for call in calls]
-    taken = set(ToolCall.objects.filter(run=session.run, call_id__in=wanted).values_list("call_id", flat=True))
-    unique: list[Call] = []
-    for index, call in enumerate(calls):
-        fresh = call.call_id and len(call.call_id) <= 150 and call.call_id not in taken
-        call_id = call.call_id if fresh else f"{call.call_id[:100]}-{session.run.step + 1}-{index}"
-        taken.add(call_id)
-        unique.append(Call(call_id, call.name, call.input))
-    return tuple(unique), [call.call_id for call in unique] != wanted
 
 
 # --- in the background -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from agents.models.task import Rule as BlockRule
 from agents.protected import REPOSITORY, TASK
 from agents.rules import Layer, read, readable, target
 from agents.rules import Rule as CallRule
-from workspaces import odd, store
+from workspaces import odd, proposing, store
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.names import shown
@@ -158,6 +158,8 @@ def in_tree(repository: Repository, commit: str) -> str | None:
     git = Git(repository.mirror)
     entry = store.entry(git, commit, PATH.encode())
     if entry is None:
+        if (found := proposing.find(git, commit, PATH)).is_in_the_way(PATH):
+            raise PolicyFault([f"`{found.path}` stands where a folder or the file should be, so it can't be read."])
         return None
     if entry.mode not in (store.FILE, store.EXECUTABLE):
         raise PolicyFault(["It is no plain file; write the policy into the file itself."])

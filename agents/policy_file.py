@@ -44,13 +44,14 @@ DEEPEST = 100
 REFRESH_S = 30
 
 EXAMPLE = """\
-# What agents may do in this repository. It is read at the base of each task, so no agent changes its own rules.
-# What is said here comes after what a task says, and before the defaults.
+# What agents may do in this repository. It is read at the base of each task, so no
+# agent changes its own rules. A task is asked first, then this file, then the defaults.
 
 # Commands that must pass before work counts as done.
 # verify = ["pytest -q"]
 
-# Paths that no agent writes, beside the usual ones: existing tests, CI, .sakura and what runs by itself.
+# Paths that no agent writes, beside the usual ones: existing tests, CI, .sakura and
+# what runs by itself.
 # protected = ["docs/legal/**", "migrations/**"]
 
 # Paths that no agent sees.
@@ -325,6 +326,8 @@ def _must_be_new(standing: Standing, text: str, seen: str | None) -> None:
         raise Refused(
             "STALE", "The file changed at the source since you opened this page. Compare, then propose again."
         )
+    if standing.text is None and text.strip() == EXAMPLE.strip():
+        raise Refused("UNCHANGED", "This is the example, of which nothing holds yet; take out a # first.", 422)
     if standing.state == "valid" and text.rstrip("\n") == (standing.text or "").rstrip("\n"):
         raise Refused("UNCHANGED", "The text is what stands there already; change it first.", 422)
 

@@ -12,13 +12,7 @@ from agents.models import Agent, ProofState, Run, Secret
 from agents.policies import Applied
 from workspaces import sandbox, store
 from workspaces.integrity import proof_tree as proof_trees
-
-try:  # until it is there
-    from workspaces.integrity import report as reports
-except ImportError:
-    from workspaces.integrity import findings as reports
-
-    reports.report = lambda *args, **named: reports.Report()
+from workspaces.integrity import report as reports
 from workspaces.integrity.findings import Finding, Report
 from workspaces.integrity.proof_tree import ProofTree
 from workspaces.paths import WorkspaceError

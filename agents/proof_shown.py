@@ -51,6 +51,7 @@ class Command:
     look: Look
     ended: str
     duration_ms: int | None
+    tests: int = 0
     ran_as: str = ""
     why: str = ""
     output: SafeString = field(default_factory=SafeString)
@@ -197,6 +198,7 @@ def _command(data: dict[str, Any]) -> Command:
         look=_ended_look(data),
         ended=_ended(data),
         duration_ms=told.count(data.get("duration_ms")),
+        tests=told.count(data.get("test_count")) or 0,
         ran_as=ran_as if ran_as != command else "",
         why=told.text(data.get("why")),
         output=cards.printed(events.shown(data.get("output_tail") or data.get("output") or "")),

@@ -7,6 +7,7 @@ from agents.models import Proof, ProofState
 from agents.tools.base import ProofWord
 from workspaces.integrity.findings import FindingKind
 from workspaces.models import Snapshot
+from workspaces.sandbox import Ending
 
 TAIL_CHARS = 6000
 """Of the outputs of failed commands, for an agent."""
@@ -14,6 +15,7 @@ FINDINGS = 40
 PATHS = 20
 LINE_CHARS = 200
 _NAMES = 20
+_TESTS_TOO = "the tests too, unless the task allows to change them"
 _KINDS = {
     FindingKind.REMOVED: "removed (a test, or a check in one, is gone)",
     FindingKind.SKIPPED: "skipped (a test does not run, or may fail)",
@@ -42,8 +44,8 @@ def for_implementer(data: dict[str, Any]) -> str:
     """Return a red proof, from the data of its event, as the words that send the implementer back to work."""
     of = Snapshot.called(int(data.get("snapshot") or 0))
     lines = [
-        f"The proof of {of} is red. Sakura ran the verify commands itself: in a fresh tree, with the protected files, "
-        "such as the tests, as they are at the baseline.",
+        f"The proof of {of} is red. Sakura ran the verify commands itself: in a fresh tree, with the protected files as "
+        f"they are at the baseline ({_TESTS_TOO}), and without planted ones.",
         *_bullets(data.get("reasons")),
         *_put_right(data),
         *_outputs(data.get("commands") or []),
@@ -135,10 +137,7 @@ def for_reviewer(proof: Proof | None) -> str:
     report: dict[str, Any] = proof.integrity or {}
     lines = [
         "# The proof, made by Sakura itself\n",
-        f"State: {proof.state}. The verify commands ran in a fresh tree of the work, with the protected files, such as "
-        "the tests, as they are at the baseline, and without planted files."
-        if proof.commands
-        else f"State: {proof.state}. No command was run.",
+        f"State: {proof.state}. {_how(proof)}",
         *_bullets(proof.reasons),
         *map(_ended, proof.commands),
         *_tests(proof.tests),
@@ -153,6 +152,15 @@ def for_reviewer(proof: Proof | None) -> str:
     if sentences := against(proof):
         lines += ["", "To approve all the same, say why in submit_review's `despite`: people see it.", *sentences]
     return "\n".join(lines)
+
+
+def _how(proof: Proof) -> str:
+    if not any(each.get("ending") not in (Ending.UNAVAILABLE, Ending.CANCELLED) for each in proof.commands):
+        return "No command was run."
+    return (
+        "The verify commands ran in a fresh tree of the work, with the protected files as they are at the baseline "
+        f"({_TESTS_TOO}), and without planted ones."
+    )
 
 
 def _tests(tests: dict[str, Any]) -> list[str]:

@@ -177,7 +177,11 @@ class Layer:
 
     def first_for(self, tool: str, effects: Collection[str], path: str) -> Rule | None:
         """Return the first rule that fits a call's way with a path."""
-        return next((rule for rule in self.rules if rule.may_fit(tool, effects) and rule.fits_path(path)), None)
+        fitting = [rule for rule in self.rules if rule.may_fit(tool, effects)]
+        paths = tuple(rule.path for rule in fitting if rule.path)
+        if paths and not globs.covering(paths)(path):  # as for nearly all; one by one, each glob looks at every folder
+            fitting = [rule for rule in fitting if not rule.path]
+        return next((rule for rule in fitting if rule.fits_path(path)), None)
 
     def first_of(self, tool: str, effects: Collection[str]) -> Rule | None:
         """Return the first rule that decides on calls of a tool as a whole, or allows some of them."""

@@ -259,7 +259,9 @@ def _joined(first: Mark, second: Mark) -> Mark:
 
 
 def _proofs(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
+    """Return the marks of proofs; that one began is told only until its end is."""
     looks = {"red": "failed", "running": "running"}
+    told = [row for row in rows if row.kind == Kind.PROOF]
     return [
         Mark(
             row.seq,
@@ -271,8 +273,8 @@ def _proofs(rows: Sequence[Row], seconds: Seconds, axis: Axis) -> list[Mark]:
             f"event-{row.seq}",
             spelled(f"Proof: {row.text('state') or 'none'}"),
         )
-        for row in rows
-        if row.kind == Kind.PROOF
+        for row in told
+        if row.text("state") != "running" or row is told[-1]
     ]
 
 

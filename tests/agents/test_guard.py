@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import journal, tested, transcript
+from agents import journal, strip, tested, transcript
 from agents.models import Agent, Kind, Run, Status
 from agents.models.run import Event
 from agents.views import remarks
@@ -49,6 +49,8 @@ def played(launch: Callable[..., Run], work: Callable[[], Run | None], *commands
     run = work()
     assert run is not None
     assert run.state is Status.AWAITING_HUMAN, run.reason
+    ran = [each for each in results(run) if each["tool"] == "run_command"]
+    assert all(isinstance(each["data"].get("exit_code"), int) for each in ran), ran
     return run
 
 
@@ -275,6 +277,8 @@ def test_the_page_shows_it_in_red_and_names_nobody_else_as_its_writer(
     assert f"/runs/{run.pk}/review/?from=1&amp;to=2" in guard
     assert "existing tests" in guard
     assert "Put back" in guard
+    (mark,) = (mark for mark in strip.of(run).marks if mark.look == "failed")
+    assert mark.label == f"Step 1: ran sed -i s/5/-1/ {TEST}, protected files put back"
     chain = remarks.chain(run)
     assert remarks.writers(run, chain, remarks.reverts(run, teammate))[2].label == "Sakura"
 
@@ -349,7 +353,7 @@ def test_a_command_beside_it_is_held_to_it_as_well(launch: Callable[..., Run], w
 def taken_over(run: Run, *, owner_is_gone: bool = True) -> Run:
     """Work until the kill, then let the next server take the run over and end it."""
     with pytest.raises(Killed):
-        work_once()
+        pytest.fail(f"it ended by itself: {results(run) if work_once() else None}")
     known.memory._known.clear()  # what the dead process had in memory
     owner = dead_owner() if owner_is_gone else "elsewhere:boot:1:1"
     Run.objects.filter(pk=run.pk).update(lease_owner=owner, lease_until=timezone.now() - timedelta(seconds=1))
@@ -386,10 +390,10 @@ def test_what_a_killed_server_began_to_put_back_the_next_one_ends(
     kill_at(monkeypatch, owner, name, after=after, of="run_command" if owner is journal else "")
     run = taken_over(run, owner_is_gone=owner_is_gone)
     assert (run.place.epoch > 1) is not owner_is_gone
+    assert results(run)[0]["code"] == "INTERRUPTED", results(run)[0]
     (event,) = guards(run)
     assert event.data["changed"] == 1
     assert {path for path, _ in paths(run)} == {"tests", TEST}
-    assert results(run)[0]["code"] == "INTERRUPTED"
     assert TEST in results(run)[0]["content"]
     is_as_at_the_base(run, "x.txt")
     shown = [event.data["number"] for event in run.events.filter(kind=Kind.SNAPSHOT).order_by("seq")]

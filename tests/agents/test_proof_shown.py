@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.template.loader import render_to_string
 
-from agents import integrity_shown, panels, proof_shown, transcript
+from agents import integrity_shown, panels, proof_shown, strip, transcript
 from agents.models import Kind, ProofState, Run, Status
 from agents.proofs import State
 from tests.agents.proven import COMMAND, RED, REPORT, proven
@@ -32,7 +32,7 @@ def test_a_report_of_another_shape_is_still_shown(key: str, odd: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("key", ["command", "exit_code", "ending", "duration_ms", "output_tail", "output_ref", "why"])
+@pytest.mark.parametrize("key", ["command", "exit_code", "ending", "duration_ms", "output_tail", "test_count", "why"])
 def test_a_command_of_another_shape_is_still_shown(key: str, odd: Any) -> None:
     shown = proof_shown.of_data({"state": "red", "commands": [COMMAND | {key: odd}]})
     assert len(shown.commands) == 1
@@ -96,6 +96,16 @@ def test_a_proof_is_a_line_while_it_runs_and_a_card_when_it_ended() -> None:
     assert "2 removed" in ended
     assert "tests/test_calc.py::test_add" in ended
     assert "ab12cd3" in ended
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("states", "marks"), [(["running"], 1), (["running", "red"], 1), (["running", "red"] * 2, 2)])
+def test_a_proof_has_one_mark_on_the_strip(states: list[str], marks: int) -> None:
+    run = make_run()
+    for state in states:
+        Writer(run).put(Kind.PROOF, {"state": state})
+    run.refresh_from_db()
+    assert sum(mark.label.startswith("Proof: ") for mark in strip.of(run).marks) == marks
 
 
 @pytest.mark.django_db

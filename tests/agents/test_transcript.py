@@ -165,6 +165,11 @@ def test_what_a_model_or_tool_wrote_is_never_html(run: Run) -> None:
     finding = {"file": evil, "line": evil, "message": evil, "severity": evil, "suggestion": evil}
     for kind in (Kind.MESSAGE, Kind.REVIEW, Kind.COMMENT, Kind.REVERT, Kind.CONTROL, Kind.ERROR, Kind.NOTE):
         writer.put(kind, dict.fromkeys(keys, evil) | {"comment_id": 1, "findings": [finding], "unproven": [evil]})
+    row = dict.fromkeys(("path", "status", "rule", "why"), evil)
+    lists = {"paths": [row, evil], "left": [row], "cleared": [evil], "count": evil, "left_count": evil}
+    writer.put(Kind.GUARD, lists | dict.fromkeys(("call_id", "before", "changed", "snapshot"), evil))
+    writer.put(Kind.NOTE, {"text": evil, "to": evil, "budget": {"name": evil, "used": 8, "limit": 10}})
+    writer.put(Kind.NOTE, {"text": evil, "to": evil, "budget": {"name": [], "used": evil, "limit": None}})
     writer.put(Kind.PROOF, {"state": evil, "commands": [{"command": evil, "output": evil}]})
     writer.status("implementing", "paused", evil, evil)
     run.refresh_from_db()

@@ -1,4 +1,4 @@
-"""The policy of a repository in a real browser: tried, proposed, and the box of the form that follows the repository."""
+"""The policy of a repository in a real browser: tried, proposed; and the box of the form that follows a repository."""
 
 import shutil
 from pathlib import Path

@@ -15,6 +15,8 @@ from workspaces.models import Workspace
 TIME_LIMIT_S = 300
 PAIRS_LIMIT = 4000
 """Changed files of code that are looked into."""
+OF_EACH_KIND = 30
+"""Findings of one kind that are named however many there are of another."""
 LISTED = 300
 """Lock files, and files that could not be read, that a report names."""
 TESTS_HIDDEN_LIMIT = 20_000
@@ -57,7 +59,22 @@ def _summed(findings: Iterable[Finding], locks: Sequence[str], unread: dict[str,
     )
     counts = Counter(each.kind.value for each in ordered)
     named = tuple((told(path), why) for path, why in sorted(unread.items())[:LISTED])
-    return Report(tuple(ordered[:FINDINGS_LIMIT]), len(ordered), dict(counts), tuple(locks[:LISTED]), named)
+    return Report(tuple(_named(ordered)), len(ordered), dict(counts), tuple(locks[:LISTED]), named)
+
+
+def _named(ordered: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that the report names: the worst, and the first of each kind, which no flood may hide."""
+    if len(ordered) <= FINDINGS_LIMIT:
+        return list(ordered)
+    seen: Counter[FindingKind] = Counter()
+    kept: set[int] = set()
+    for at, each in enumerate(ordered):
+        seen[each.kind] += 1
+        kept |= {at} if seen[each.kind] <= OF_EACH_KIND else set()
+    for at in range(len(ordered)):
+        if len(kept) < FINDINGS_LIMIT:
+            kept.add(at)
+    return [ordered[at] for at in sorted(kept)]
 
 
 class _Look:

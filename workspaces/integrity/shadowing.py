@@ -22,10 +22,12 @@ class Intruder:
     why: str
     kind: FindingKind = FindingKind.SHADOWED
     is_of_tests: bool = False
+    place: str = ""
+    """The folder that came as a whole, where it is told once."""
 
     @property
     def finding(self) -> Finding:
-        return Finding(self.kind, told(self.path), self.why)
+        return Finding(self.kind, told(self.place or self.path), self.why)
 
 
 @dataclass(frozen=True)
@@ -192,4 +194,5 @@ def _brought_along(layout: Layout, new: list[str]) -> Iterator[Intruder]:
             above = path[:at].rstrip("/")
             place = f"{above}/{kind}".lstrip("/")
             if place not in layout.folders and f"{above}/{tell}".lstrip("/") in layout.paths:
-                yield Intruder(path, f"{told(place)} is new; what is in it is found in place of what is installed.")
+                why = "The folder is new; what is in it is found in place of what is installed."
+                yield Intruder(path, why, place=place)

@@ -309,7 +309,7 @@ def _params(old: Unit, new: Unit) -> Iterator[Change]:
     """Yield other parameters of a test: what it is given comes from elsewhere by their names."""
     if old.kind != "test" or old.params == new.params:
         return
-    before, after = (set(_NAME.findall(unit.params)) for unit in (old, new))
+    before, after = (set(_NAME.findall(unit.params)) - {"self", "cls"} for unit in (old, new))
     used = {word for step in new.steps for word in _NAME.findall(step.words)}
     if (before - after and after - before) or (after - before) - used:
         lines = (old.line, old.line), (new.line, new.line)

@@ -393,6 +393,12 @@ def test_an_unchanged_text_is_not_proposed(operator: Client, repository: Reposit
     assert git(source, "branch", "--list", "sakura/*") == ""
 
 
+def test_the_example_as_it_stands_is_not_proposed(operator: Client, repository: Repository, source: Path) -> None:
+    page = Page(send(operator, repository, "propose", text=policy_file.EXAMPLE).content)
+    assert "take out a # first" in page.one("div", class_="bad").words
+    assert git(source, "branch", "--list", "sakura/*") == ""
+
+
 def test_a_secret_of_the_repository_is_never_pushed(
     operator: Client, repository: Repository, source: Path, teammate: User
 ) -> None:

@@ -206,6 +206,22 @@ def test_the_worst_stands_first_and_what_is_left_out_is_counted(project: Project
     assert [each.kind.value for each in found.findings[:3]] == ["removed", "configuration", "added"]
 
 
+def test_no_flood_of_one_kind_hides_another(project: Project) -> None:
+    many: dict[str, What | None] = {f"p{number}.pth": "x" for number in range(FINDINGS_LIMIT + 20)}
+    found = reported(project, {**many, "tests/data/prices.csv": "a,1\n", "tests/OtherTest.kt": "class T\n"})
+    assert len(found.findings) == FINDINGS_LIMIT
+    assert found.counts == {"shadowed": FINDINGS_LIMIT + 20, "retuned": 1, "added": 1}
+    assert [each.kind.value for each in found.findings[-3:]] == ["shadowed", "retuned", "added"]
+
+
+def test_a_folder_that_came_as_a_whole_is_told_once(tmp_path: Path) -> None:
+    project = begun(tmp_path / "scripts", {"package.json": "{}", "a.test.js": "test('a', () => {});\n"})
+    found = reported(project, {f"node_modules/a{number}/index.js": "x" for number in range(50)})
+    assert [(each.kind.value, each.path) for each in found.findings if each.is_suspect] == [
+        ("shadowed", "node_modules")
+    ]
+
+
 def test_a_report_can_be_stopped(project: Project) -> None:
     tree = project.tree({"pyproject.toml": "[tool.pytest.ini_options]\n", "Makefile": ""})
     found = report(project.workspace, tree, stop=lambda: True)

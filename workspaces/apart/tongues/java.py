@@ -24,7 +24,7 @@ G = Grammar(
         "enhanced_for_statement": "loop", "while_statement": "loop", "do_statement": "loop", "try_statement": "try",
         "try_with_resources_statement": "try", "catch_clause": "if", "finally_clause": "always",
         "lambda_expression": "closure", "method_declaration": "function", "class_declaration": "function",
-        "ternary_expression": "if", "local_variable_declaration": "function",
+        "ternary_expression": "if",
     },
     bare=frozenset(("argument_list", "expression_statement", "variable_declarator", "return_statement")
                    + ("parenthesized_expression",)),

@@ -25,7 +25,7 @@ G = Grammar(
         "if_statement": "if", "switch_statement": "if", "for_statement": "loop", "for_in_statement": "loop",
         "while_statement": "loop", "do_statement": "loop", "try_statement": "try", "catch_clause": "if",
         "finally_clause": "always", "ternary_expression": "if", "function_declaration": "function",
-        "variable_declarator": "function", "method_definition": "function", "arrow_function": "closure",
+        "method_definition": "function", "arrow_function": "closure",
         "function_expression": "closure", "class_declaration": "function",
     },
     dropped=frozenset(("type_annotation", "type_arguments", "type_parameters", "accessibility_modifier")),

@@ -22,7 +22,7 @@ G = Grammar(
     guards={
         "if_expression": "if", "match_expression": "if", "while_expression": "loop", "for_expression": "loop",
         "loop_expression": "loop", "closure_expression": "closure", "function_item": "function",
-        "match_arm": "if", "let_declaration": "function",
+        "match_arm": "if",
     },
     bare=frozenset(("arguments", "let_declaration", "expression_statement", "if_expression", "return_expression")),
     binary=frozenset(("binary_expression",)),

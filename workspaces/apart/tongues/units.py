@@ -238,6 +238,8 @@ class Reader:
         while at > statement and self.n.kinds[at] not in self.g.guards:
             at = self.n.parents[at]
         kind = self.g.guards.get(self.n.kinds[at], "closure")
+        if kind == "closure" and self.n.kinds[self.n.parents[at]] in self.t.binds:
+            kind = "function"
         said = words.split("\n")
         if kind == "try":
             is_caught = any(self.n.kinds[each] in self.t.handlers for each in self.n.children(at))
@@ -342,10 +344,16 @@ class Reader:
             said = [self.n.says(each) for each in self.n.children(at)] if kind in self.g.binary else []
             if any(word in ("and", "or", "&&", "||") for word in said):
                 found.append(["if", ""])
-            elif kind in self.g.guards and (at != statement or kind.endswith("_modifier")):
+            elif kind in self.g.guards and (at != statement or self._is_bare(at, check)):
                 found.append([self.g.guards[kind], ""])
             at = self.n.parents[at]
         return found
+
+    def _is_bare(self, statement: int, check: int) -> bool:
+        """Return whether a check depends on the statement that it stands in, without a block around it."""
+        condition = self.n.field(statement, "condition")
+        is_asked = condition >= 0 and condition <= check < self.n.lasts[condition]
+        return self.g.guards[self.n.kinds[statement]] in ("if", "try") and not is_asked
 
     def _role(self, links: Sequence[Link]) -> str:
         if not links:

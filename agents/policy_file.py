@@ -3,7 +3,6 @@
 import itertools
 import posixpath
 import time
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,9 +16,9 @@ from agents.access import demand
 from agents.control import Refused
 from agents.models import Agent, Policy, Role
 from agents.policies import FILE_BYTES, PATH, FilePolicy, PolicyFault
-from agents.protected import rule_of
+from agents.protected import folded, rule_of
 from agents.rules import Decision
-from agents.wording import who
+from agents.wording import author, who
 from workspaces import odd, proposing, sources, store
 from workspaces.git import Git, GitError
 from workspaces.integrity import roles
@@ -229,13 +228,9 @@ def _near(paths: Collection[str], wanted: Sequence[str]) -> frozenset[str]:
     """Return those of a tree's paths that one of the wanted is, or lies below: all that their trial can ask for."""
     known: set[str] = set()
     for text in wanted:
-        path = posixpath.normpath(_folded(text).removeprefix("/workspace/").lstrip("/"))
+        path = posixpath.normpath(folded(text).removeprefix("/workspace/").lstrip("/"))
         known.update(itertools.accumulate(path.split("/"), "{}/{}".format))
-    return frozenset(path for path in paths if _folded(path) in known) if known else frozenset()
-
-
-def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", path).casefold()
+    return frozenset(path for path in paths if folded(path) in known) if known else frozenset()
 
 
 def _paths(mirror: Path, commit: str) -> tuple[list[str], bool]:
@@ -309,7 +304,7 @@ def propose(repository: Repository, user: User, text: str, seen: str | None = No
             _as_there(repository, standing, text),
             stem=STEM,
             message=_message(standing, user),
-            author=_author(user),
+            author=author(user),
         )
     except SourceError as error:
         raise Refused(error.code, f"Nothing was proposed. {error}") from error
@@ -351,7 +346,3 @@ def _as_there(repository: Repository, standing: Standing, text: str) -> bytes:
 def _message(standing: Standing, user: User) -> str:
     verb = "Add" if standing.text is None else "Change"
     return f"{verb} {PATH}\n\nProposed on Sakura by {who(user)}.\n"
-
-
-def _author(user: User) -> tuple[str, str]:
-    return user.get_full_name() or user.get_username(), user.email or f"{user.get_username()}@sakura.invalid"

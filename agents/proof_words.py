@@ -1,22 +1,25 @@
 """What a proof and its integrity report say in words: to the implementer, to the reviewer, and for a verdict."""
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
 from agents.models import Proof, ProofState
 from agents.tools.base import ProofWord
+from workspaces import odd
 from workspaces.integrity.findings import FindingKind
 from workspaces.models import Snapshot
 from workspaces.sandbox import Ending
 
-TAIL_CHARS = 6000
-"""Of the outputs of failed commands, for an agent."""
-FINDINGS = 40
+TAIL_CHARS, TAIL_LINES = 6000, 200
+"""Of the outputs of failed commands together, for an agent."""
+FINDINGS_CHARS = 12_000
+"""Of all findings together; the worst come first."""
 PATHS = 20
-LINE_CHARS = 200
+LINE_CHARS = 300
 _NAMES = 20
 _TESTS_TOO = "the tests too, unless the task allows to change them"
-_KINDS = {
+_KINDS: dict[str, str] = {
     FindingKind.REMOVED: "removed (a test, or a check in one, is gone)",
     FindingKind.SKIPPED: "skipped (a test does not run, or may fail)",
     FindingKind.LOOSENED: "loosened (a check accepts more)",
@@ -44,8 +47,8 @@ def for_implementer(data: dict[str, Any]) -> str:
     """Return a red proof, from the data of its event, as the words that send the implementer back to work."""
     of = Snapshot.called(int(data.get("snapshot") or 0))
     lines = [
-        f"The proof of {of} is red. Sakura ran the verify commands itself: in a fresh tree, with the protected files as "
-        f"they are at the baseline ({_TESTS_TOO}), and without planted ones.",
+        f"The proof of {of} is red. Sakura ran the verify commands itself: in a fresh tree, with the protected files "
+        f"as they are at the baseline ({_TESTS_TOO}), and without planted ones.",
         *_bullets(data.get("reasons")),
         *_put_right(data),
         *_outputs(data.get("commands") or []),
@@ -59,9 +62,10 @@ def _bullets(items: Any) -> list[str]:
     return [f"- {_line(item)}" for item in (items or [])[:_NAMES]]
 
 
-def _line(text: Any, limit: int = LINE_CHARS * 2) -> str:
-    shown = " ".join(str(text).split())
-    return shown if len(shown) <= limit else f"{shown[:limit]}…"
+def _line(text: Any, limit: int = LINE_CHARS) -> str:
+    """Return a text as one line, cut, with characters that hide or reorder it made visible."""
+    shown = " ".join(str(text)[: 4 * limit].split())
+    return odd.spelled(shown if len(shown) <= limit else f"{shown[:limit]}…")
 
 
 def _put_right(data: dict[str, Any]) -> list[str]:
@@ -85,12 +89,12 @@ def _names(paths: list[Any]) -> str:
 def _outputs(commands: list[dict[str, Any]]) -> list[str]:
     """Return how each command ended, with the end of what the failed ones printed."""
     failed = [each for each in commands if each.get("exit_code") != 0]
-    room = TAIL_CHARS // max(1, len(failed))
+    share = max(1, len(failed))
     lines = []
     for each in commands:
         lines.append(_ended(each))
-        tail = str(each.get("output_tail") or "").rstrip()[-room:] if each in failed else ""
-        lines += [f"    {line}" for line in tail.splitlines()]
+        tail = str(each.get("output_tail") or "").rstrip()[-TAIL_CHARS // share :] if each in failed else ""
+        lines += [f"    {line}" for line in tail.splitlines()[-TAIL_LINES // share :]]
     return lines
 
 
@@ -108,13 +112,19 @@ def _findings(findings: list[dict[str, Any]], counts: dict[str, int]) -> list[st
     """Return the report's findings by kind, with the lines, worst first; nothing where there is none."""
     if not counts:
         return []
-    head = f"What changed of what decides what the tests mean ({listed(counts)}):"
-    shown = findings[:FINDINGS]
-    by_kind = {kind: [each for each in shown if each.get("kind") == kind] for kind in FindingKind}
-    lines = [head]
-    for kind, of_kind in by_kind.items():
-        lines += [f"{_KINDS[kind]}:", *(line for each in of_kind for line in _finding(each))] if of_kind else []
-    more = sum(counts.values()) - len(shown)
+    lines, room, told = [f"What changed of what decides what the tests mean ({listed(counts)}):"], FINDINGS_CHARS, 0
+    for kind, group in groupby(findings, key=lambda each: str(each.get("kind"))):
+        lines.append(f"{_KINDS.get(kind, 'other')}:")
+        for finding in group:
+            words = list(_finding(finding))
+            room -= sum(map(len, words))
+            if room < 0:
+                break
+            lines += words
+            told += 1
+        if room < 0:
+            break
+    more = sum(counts.values()) - told
     return [*lines, f"… and {more:,} more"] if more > 0 else lines
 
 
@@ -124,7 +134,7 @@ def _finding(finding: dict[str, Any]) -> Iterable[str]:
     yield f"- {_line(finding.get('path'))}{f':{line}' if line else ''}{name}: {_line(finding.get('why'))}"
     for sign, key in (("-", "old"), ("+", "new")):
         if text := finding.get(key):
-            yield f"    {sign} {_line(text, LINE_CHARS)}"
+            yield f"    {sign} {_line(text)}"
 
 
 # --- for the reviewer --------------------------------------------------------------------------------

@@ -53,10 +53,13 @@ class Protection:
     instead: str = LEAVE
 
 
+GIT = Protection(".git", DEFAULTS, "file tools leave a repository's own files alone")
+
+
 def never(path: str) -> Protection | None:
     """Return what keeps a path from being written whatever any rule says."""
-    if any(part.casefold() == ".git" for part in path.split("/")):
-        return Protection(".git", DEFAULTS, "file tools leave a repository's own files alone")
+    if is_git(path):
+        return GIT
     if rule := rule_of(f"{path}/.", NEVER_WRITTEN):
         return Protection(rule, DEFAULTS, "agents read it, people write it")
     return None
@@ -86,13 +89,13 @@ class Baseline:
 
     @cached_property
     def _files(self) -> frozenset[str]:
-        return frozenset(map(_folded, self._paths))
+        return frozenset(map(folded, self._paths))
 
     def test(self, path: str) -> Protection | None:
         """Return what protects a path that is, or stands in the way of, a test that exists at the base."""
         if not self._keeps_tests:
             return None
-        there = next((each for each in (path, *_above(path)) if _folded(each) in self._files), None)
+        there = next((each for each in (path, *_above(path)) if folded(each) in self._files), None)
         if there is None:
             return None
         if glob := rule_of(there, self._tests):
@@ -114,14 +117,14 @@ class Baseline:
 
     def below(self, path: str) -> Iterator[str]:
         """Yield the files of the base, in small letters, below a folder that it has; none for any other path."""
-        folder = f"{_folded(path)}/"
+        folder = f"{folded(path)}/"
         start = bisect_left(self._in_order, folder)
         yield from itertools.takewhile(
             lambda each: each.startswith(folder), itertools.islice(self._in_order, start, None)
         )
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
     """Return what two paths share that are one file where letter case, or the coding of accents, counts for nothing."""
     return unicodedata.normalize("NFC", names.shown(path)).casefold()
 

@@ -13,7 +13,7 @@ from agents.access import demand
 from agents.control import Refused
 from agents.events import Fact
 from agents.models import Comment, Kind, Review, Role, Run, Status, Verdict
-from agents.wording import utc, who
+from agents.wording import author, utc, who
 from workspaces import disclosed, provenance, snapshots, store
 from workspaces.models import Snapshot
 from workspaces.names import raw
@@ -327,7 +327,7 @@ def _commit(run: Run, user: User, review: Review) -> dict[str, str]:
         raise Refused("NO_CHANGES", "No file differs from the baseline; request changes, or reject the run.")
     branch = _free_branch(run)
     try:
-        commit = snapshots.commit_branch(run.place, branch, _message(run, user, review), *_author(user))
+        commit = snapshots.commit_branch(run.place, branch, _message(run, user, review), *author(user))
     except SourceError as error:
         raise Refused(error.code, f"The commit could not be made: {error}") from error
     return {"branch": branch, "commit": commit}
@@ -345,10 +345,6 @@ def _message(run: Run, user: User, review: Review) -> str:
         trailers += f"\nApproved-despite: {review.despite}"
     text = "\n\n".join(part for part in (" ".join(run.task.title.split()), review.summary, trailers) if part) + "\n"
     return masks.of_run(run.pk).text(text)[0]
-
-
-def _author(user: User) -> tuple[str, str]:
-    return user.get_full_name() or user.get_username(), user.email or f"{user.get_username()}@sakura.invalid"
 
 
 # --- push ----------------------------------------------------------------------------------------

@@ -219,18 +219,16 @@ def _rows(found: Any, limit: int) -> list[dict[str, Any]]:
 
 def _guarded(data: dict[str, Any]) -> dict[str, Any]:
     paths, left = _rows(data.get("paths"), GUARDED), _rows(data.get("left"), GUARDED)
+    count, left_count = told.count(data.get("count")) or 0, told.count(data.get("left_count")) or 0
     return {
         "paths": paths,
-        "more": _count(data, "count", paths),
+        "count": count,
+        "more": max(0, count - len(paths)),
         "left": left,
-        "left_more": _count(data, "left_count", left),
+        "left_count": left_count,
+        "left_more": max(0, left_count - len(left)),
         "cleared": told.texts(data.get("cleared"))[:GUARDED],
     }
-
-
-def _count(data: dict[str, Any], key: str, shown: list[dict[str, Any]]) -> int:
-    """Return how many there are beyond those that are shown."""
-    return max(0, (told.count(data.get(key)) or 0) - len(shown))
 
 
 def _budget(found: Any) -> Amount | None:

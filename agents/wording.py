@@ -10,5 +10,10 @@ def who(user: User | None) -> str:
     return user.get_username() if user else "Somebody whose account is gone"
 
 
+def author(user: User) -> tuple[str, str]:
+    """Return whose commits a person's are: a name and an address."""
+    return user.get_full_name() or user.get_username(), user.email or f"{user.get_username()}@sakura.invalid"
+
+
 def utc(at: datetime) -> str:
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} UTC"

@@ -57,7 +57,7 @@ def _text(lines: Sequence[str], span: tuple[int, int]) -> str:
 
 def compare(files: Sequence[File]) -> list[Finding]:
     """Return what changed in these files, seen together: a test that moved from one to another is not gone."""
-    elsewhere = naming.Elsewhere.of((file.old, file.new) for file in files if not file.is_test)
+    elsewhere = naming.Elsewhere.of((_tested(file.old), _tested(file.new)) for file in files if not file.is_test)
     for file in files:
         _within(file, elsewhere)
     _across(files, elsewhere)
@@ -102,9 +102,9 @@ def _within(file: File, elsewhere: Elsewhere) -> None:
         file.findings += _of_pair(file, old, new, elsewhere)
     file.gone = [unit for unit in gone if unit.kind == "test"]
     file.come = [unit for unit in come if unit.kind == "test"]
-    if file.old is not None and file.new is not None:
+    if file.old is not None and file.new is not None and file.is_test:
         _of_others(file, gone, come)
-        file.findings += _own_definitions(file, come)
+        file.findings += _own_definitions(file, come, pairs)
 
 
 def _of_others(file: File, gone: Iterable[Unit], come: Iterable[Unit]) -> None:
@@ -133,7 +133,7 @@ def _is_in_tests(file: File, unit: Unit) -> bool:
     return any(other.name == above and other.params == "tests" for other in file.new.units)
 
 
-def _own_definitions(file: File, come: Iterable[Unit]) -> Iterator[Finding]:
+def _own_definitions(file: File, come: Iterable[Unit], pairs: Iterable[tuple[Unit, Unit]]) -> Iterator[Finding]:
     """Yield what a file of tests newly defines itself that it took from elsewhere before."""
     assert file.old is not None
     assert file.new is not None
@@ -142,12 +142,11 @@ def _own_definitions(file: File, come: Iterable[Unit]) -> Iterator[Finding]:
     for unit in come:
         if " › " not in unit.name and unit.kind in ("helper", "suite") and unit.name in taken:
             yield file.told(unit.name, Change(FindingKind.SHADOWED, why, (0, 0), (unit.line, unit.end)))
-    known = {step.words for unit in file.old.units for step in unit.steps}
-    for unit in file.new.units:
-        for step in unit.steps:
-            if step.words not in known and (names := set(step.binds) & taken) and not step.words.startswith("for\n"):
-                if file.new.language in ("javascript", "typescript", "tsx") and _is_import(step.words):
-                    continue
+    for old, new in pairs:
+        known, used = {step.words for step in old.steps}, naming.names_in(old)
+        for step in new.steps:
+            names = taken.intersection(step.binds) if new.kind == "module" else taken.intersection(step.binds) & used
+            if names and step.words not in known and not step.words.startswith("for\n") and not _is_import(step.words):
                 change = Change(FindingKind.SHADOWED, why, (0, 0), (step.line, step.end))
                 yield file.told(sorted(names)[0], change)
 
@@ -169,6 +168,8 @@ def _of_pair(file: File, old: Unit, new: Unit, elsewhere: Elsewhere) -> Iterator
         return
     assert file.old is not None
     assert file.new is not None
+    if old.steps != new.steps:
+        old, new = (naming.unqualified(unit, file.old, file.new) for unit in (old, new))
     names = naming.renames(old, new, file.old, file.new, elsewhere)
     for change in units.changes(naming.renamed(old, names), new, _gone_through(file)):
         yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
@@ -227,6 +228,17 @@ def _of_tests(found: list[Unit], source: Described | None) -> list[Unit]:
     ]
 
 
+def _tested(source: Described | None) -> frozenset[str]:
+    """Return the names in ordinary code, those in its tests aside."""
+    if source is None:
+        return frozenset()
+    tests = {id(unit) for unit in _of_tests(list(source.units), source)}
+    if not tests:
+        return source.ids
+    others = [unit for unit in source.units if id(unit) not in tests]
+    return frozenset().union(*(naming.names_in(unit) | {unit.last_name} for unit in others))
+
+
 def _holds_tests(source: Described) -> bool:
     """Return whether ordinary code holds tests; in Python a function may be called test_x and be none."""
     if source.language == "python":
@@ -249,10 +261,14 @@ def _in_force(source: Described) -> list[Unit]:
         for unit in source.units
         if unit.kind == "suite" and source.language == "python" and last[True, unit.name] is not unit
     ]
-    found = [unit for unit in source.units if source.language == "ruby" or last[unit.kind == "suite", unit.name] is unit]
     if source.language == "ruby":
-        return found
+        return [unit for unit in source.units if not _METHOD.fullmatch(unit.last_name) or last[False, unit.name] is unit]
+    found = [unit for unit in source.units if last[unit.kind == "suite", unit.name] is unit]
     return [unit for unit in found if not any(_is_inside(unit, suite) for suite in lost)]
+
+
+_METHOD = re.compile(r"test_\w+[?!]?")
+"""A method of minitest; rspec's examples may well have one name."""
 
 
 def _is_inside(unit: Unit, suite: Unit) -> bool:

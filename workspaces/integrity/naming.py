@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from workspaces.integrity.described import Check, Described, Step, Unit
@@ -44,12 +44,13 @@ class Elsewhere:
     come: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, sources: Iterable[tuple[Described | None, Described | None]]) -> "Elsewhere":
+    def of(cls, names: Iterable[tuple[frozenset[str], frozenset[str]]]) -> "Elsewhere":
+        """Return it by the names in each source, before and now."""
         old: set[str] = set()
         new: set[str] = set()
-        for before, now in sources:
-            old |= before.ids if before else frozenset()
-            new |= now.ids if now else frozenset()
+        for before, now in names:
+            old |= before
+            new |= now
         return cls(frozenset(old - new), frozenset(new - old))
 
 
@@ -106,29 +107,43 @@ def _pairs(old: list[str], new: list[str]) -> dict[str, str] | None:
     return found
 
 
+def unqualified(unit: Unit, source: Described, other: Described) -> Unit:
+    """Return the unit with `module.name` as `name`, where one of both sources imports just that name by itself."""
+    modules = {name: place for name, place, _ in (*source.imports, *other.imports)}
+    pairs = [
+        (f"{module}\n.\n{name}", name)
+        for name, place in modules.items()
+        for module in (place.rpartition(".")[0].rpartition(".")[2],)
+        if modules.get(module, "") + f".{name}" == place
+    ]
+    if not pairs:
+        return unit
+    found = re.compile("|".join(rf"(?<![^\n]){re.escape(long)}(?![^\n])" for long, _ in pairs))
+    return _mapped(unit, lambda words: found.sub(lambda match: match[0].rpartition("\n")[2], words))
+
+
 def renamed(unit: Unit, names: Mapping[str, str]) -> Unit:
     """Return the unit as it would be with these names."""
     if not names:
         return unit
-    return replace(unit, steps=tuple(_step(step, names) for step in unit.steps), params=_put(unit.params, names))
+    return _mapped(unit, lambda words: "\n".join(names.get(word, word) for word in words.split("\n")))
 
 
-def _put(words: str, names: Mapping[str, str]) -> str:
-    return "\n".join(names.get(word, word) for word in words.split("\n"))
+def _mapped(unit: Unit, put: Callable[[str], str]) -> Unit:
+    """Return the unit with all its words put in another way."""
+    return replace(unit, steps=tuple(_step(step, put) for step in unit.steps), params=put(unit.params))
 
 
-def _step(step: Step, names: Mapping[str, str]) -> Step:
+def _step(step: Step, put: Callable[[str], str]) -> Step:
     return replace(
         step,
-        words=_put(step.words, names),
-        guards=tuple((kind, _put(words, names)) for kind, words in step.guards),
-        binds=tuple(names.get(name, name) for name in step.binds),
-        checks=tuple(_check(check, names) for check in step.checks),
-        cases=tuple(replace(case, words=_put(case.words, names)) for case in step.cases),
+        words=put(step.words),
+        guards=tuple((kind, put(words)) for kind, words in step.guards),
+        binds=tuple(put(name) for name in step.binds),
+        checks=tuple(_check(check, put) for check in step.checks),
+        cases=tuple(replace(case, words=put(case.words)) for case in step.cases),
     )
 
 
-def _check(check: Check, names: Mapping[str, str]) -> Check:
-    return replace(
-        check, sides=tuple(_put(side, names) for side in check.sides), words=_put(check.words, names)
-    )
+def _check(check: Check, put: Callable[[str], str]) -> Check:
+    return replace(check, sides=tuple(put(side) for side in check.sides), words=put(check.words))

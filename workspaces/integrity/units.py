@@ -30,7 +30,7 @@ def changes(old: Unit, new: Unit, gone_through: frozenset[str] = frozenset()) ->
     """
     yield from _outer(old, new)
     yield from _marks(old, new)
-    if old.checks and not new.checks and _is_empty(new):
+    if old.kind == "test" and old.checks and not new.checks and _is_empty(new):
         yield Change(FindingKind.REMOVED, "The test is emptied.", _span(old), _span(new))
         return
     yield from _checks(old, new)
@@ -292,17 +292,15 @@ def _steps(old: Unit, new: Unit, gone_through: frozenset[str]) -> Iterator[Chang
         yield from _tables(was, now, gone_through)
         if was.role in ("return", "skip") and was.guards and not now.guards:
             yield Change(FindingKind.SKIPPED, "The test ends early, without a condition.", *_span_of(was, now))
-    if old.kind == "test" or new.kind == "test":
-        checked = [check.line for check, _ in new.checks]
-    else:
-        checked = []
+    checked = new.checks if new.kind == "test" else []
     replaced = _replaced(gone, come)
     instead = {id(now) for now in replaced.values()}
     for now in come:
         if id(now) not in instead or now.role:
             yield from _new_step(now, old, checked)
     for was in gone:
-        yield from _old_step(was, replaced.get(id(was)))
+        if old.kind != "module" or id(was) in replaced or not was.binds:
+            yield from _old_step(was, replaced.get(id(was)))
 
 
 def _params(old: Unit, new: Unit) -> Iterator[Change]:
@@ -379,14 +377,20 @@ def _begins_alike(old: Step, new: Step) -> bool:
     return before[0] == after[0] and old.role == new.role and bool(old.binds) == bool(new.binds)
 
 
-def _new_step(now: Step, old: Unit, checked: Iterable[int]) -> Iterator[Change]:
+def _new_step(now: Step, old: Unit, checked: Sequence[Placed]) -> Iterator[Change]:
     lines = (0, 0), (now.line, now.end)
-    if now.role in _ROLES:
+    ends_early = any(check.line > now.line and _is_in_its_function(step, now) for check, step in checked)
+    if now.role in _ROLES and (now.role != "raise" or ends_early):
         yield Change(*_ROLES[now.role], *lines)
-    elif now.role == "return" and any(line > now.line for line in checked):
+    elif now.role == "return" and ends_early:
         yield Change(FindingKind.SKIPPED, "The test returns before its checks.", *lines)
     elif set(now.binds) & {name for step in old.steps for name in step.binds} and not _is_counter(now, old):
         yield Change(FindingKind.RETUNED, "What the test works with, or compares with, is given another value.", *lines)
+
+
+def _is_in_its_function(check: Step, end: Step) -> bool:
+    """Return whether a check is in the function, or the block that is handed on, that a statement ends."""
+    return all(guard in check.guards for guard in end.guards if guard[0] in ("function", "closure"))
 
 
 def _is_counter(now: Step, old: Unit) -> bool:
@@ -395,7 +399,11 @@ def _is_counter(now: Step, old: Unit) -> bool:
 
 
 def _old_step(was: Step, now: Step | None) -> Iterator[Change]:
-    if was.role in ("skip", "exit", "retry", "return", "raise") and now is None:
+    if was.role in ("skip", "exit", "retry", "return", "raise", "mock") and now is None:
+        return
+    if was.role == "fail":
+        if now is None:
+            yield Change(FindingKind.REMOVED, "The test fails here no longer.", (was.line, was.end))
         return
     if now is None:
         if was.words.startswith(("if\n", "for\n", "with\n", "try\n", "else\n", "while\n", "unless\n")):

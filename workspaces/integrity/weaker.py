@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_$@][\w$]*")
 _CONSTANTS = frozenset(("True", "False", "None", "true", "false", "null", "nil", "undefined"))
 _BROAD = frozenset(
-    ("Exception", "BaseException", "Error", "Throwable", "StandardError", "RuntimeException", "RuntimeError", "OSError")
+    ("Exception", "BaseException", "Error", "error", "Throwable", "StandardError", "RuntimeException", "RuntimeError", "OSError")
     + ("Exception.class", "Throwable.class", "RuntimeException.class", "")
 )
 _FEWER_IS_WIDER = frozenset(("places", "decimal", "digits"))
@@ -153,7 +153,8 @@ def _number(words: str) -> float | None:
 def _raises(old: Check, new: Check) -> Verdict:
     was, now = old.sides[0], new.sides[0]
     if was != now:
-        wider = now.rpartition("\n")[2] in _BROAD or now in _BROAD or (was in now.split("\n") and "," in now)
+        bare = now.replace("\n", "")
+        wider = bare in _BROAD or bare.rpartition(".")[2] in _BROAD or (was in now.split("\n") and "," in now)
         if wider:
             return FindingKind.LOOSENED, "Any error will do, or more of them do."
         return FindingKind.RETUNED, "Another error is expected."

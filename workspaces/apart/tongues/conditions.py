@@ -68,6 +68,9 @@ def read(g: Grammar, n: Nodes, node: int, *, negated: bool = False) -> list[Chec
         if kind in g.negations and len(inner) == 1 and _operator(n, at, inner) in ("not", "!", ""):
             todo.append((inner[0], not turned, depth + 1))
             continue
+        if kind == "comparison_operator" and len(inner) > 2:
+            found += _chained(g, n, at, inner, negated=turned)
+            continue
         operator = _operator(n, at, inner) if kind in g.binary and len(inner) == 2 else ""
         if operator in ("and", "&&", "or", "||"):
             if (operator in ("and", "&&")) != turned and depth < DEPTH_LIMIT:
@@ -80,6 +83,16 @@ def read(g: Grammar, n: Nodes, node: int, *, negated: bool = False) -> list[Chec
         else:
             found.append(_alone(g, n, at, line, end, negated=turned))
     return found
+
+
+def _chained(g: Grammar, n: Nodes, node: int, inner: list[int], *, negated: bool) -> list[Check]:
+    """Return the checks of `a < b < c`."""
+    line, end = n.line(node), n.end_line(node)
+    words = [norm(g, n, unwrapped(g, n, each)) for each in inner]
+    signs = [" ".join(n.says(at).split()) for at in n.all_in(node, "operators")]
+    if negated or len(signs) != len(inner) - 1 or not all(sign in _OPERATORS for sign in signs):
+        return [Check("falsy" if negated else "truthy", (norm(g, n, node),), line, end)]
+    return [compared(_OPERATORS[sign], words[at], words[at + 1], line, end) for at, sign in enumerate(signs)]
 
 
 def _operator(n: Nodes, node: int, inner: list[int]) -> str:

@@ -65,6 +65,9 @@ def tokens(g: Grammar, n: Nodes, node: int, without: Iterable[int] = ()) -> list
 
 def _add(g: Grammar, n: Nodes, at: int, found: list[str]) -> None:
     text = n.text[n.starts[at] : n.ends[at]]
+    if text.isidentifier():
+        found.append(text)
+        return
     if not text or text == ";" or (text in "()" and _is_idle(g, n, at)):
         return
     if text in _CLOSING and found and found[-1] == "," and not _is_tuple_of_one(n, n.parents[at]):

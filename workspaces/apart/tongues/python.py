@@ -151,8 +151,25 @@ def _mark(n: Nodes, node: int, line: int) -> Mark:
     what = _SKIPS.get(pair) or _SKIPS.get(name) or ("quiet" if name in _QUIET else "other")
     if what == "other" and len(links) > 2 and links[-2].name == "mark":
         what = "label"
-    words, cases = listed(G, n, links[-1].args) if what == "cases" and links else ("", ())
+    words, cases = _cases(n, links[-1].args) if what == "cases" and links else ("", ())
     return Mark(what, f"{dotted(links)}\n{words}" if words else norm(G, n, node), line, cases)
+
+
+def _cases(n: Nodes, args: int) -> tuple[str, tuple[tuple[str, int], ...]]:
+    """Return the arguments of a mark with cases, and those; their names for people aside."""
+    found: list[tuple[str, int]] = []
+    words: list[str] = []
+    for at, each in enumerate(arguments(n, args)):
+        name = n.says(n.field(each, "name")) if n.kinds[each] == "keyword_argument" else ""
+        if name in ("ids", "scope"):
+            continue
+        if at == 0 or name in ("argnames", "indirect"):
+            words.append("".join(tokens(G, n, each)).strip("[]()").replace('"', "").replace(" ", ""))
+        else:
+            held, cases = listed(G, n, each)
+            words.append(held)
+            found += cases
+    return joined(words), tuple(found)
 
 
 def define(n: Nodes, node: int, within: str) -> Definition | None:
@@ -188,7 +205,7 @@ def _kind(name: str, within: str, marks: tuple[Mark, ...]) -> str:
 # --- the file as a whole -----------------------------------------------------------------------------
 
 _SENSES = re.compile(
-    r"PYTEST_CURRENT_TEST|PYTEST_VERSION|PYTEST_XDIST_WORKER|_called_from_test|_pytest(?:\..*)?|TESTING|IS_TEST(?:ING)?"
+    r"PYTEST_CURRENT_TEST|PYTEST_VERSION|PYTEST_XDIST_WORKER|_called_from_test|TESTING|IS_TEST(?:ING)?"
     r"|RUNNING_TESTS?"
 )
 _TOOLS = frozenset(("pytest", "_pytest", "unittest", "nose", "nose2", "doctest"))
@@ -260,6 +277,7 @@ def _rebound(n: Nodes, node: int, imported: set[str]) -> Iterator[Fact]:
             yield Fact("patch", name, words, n.line(at))
 
 
+_PLAIN_MARKS = frozenset(("django_db", "asyncio", "anyio", "usefixtures", "xdist_group", "filterwarnings", "parametrize"))
 _NAMES = {"collect_ignore": "collect", "collect_ignore_glob": "collect", "pytest_plugins": "plugins"}
 
 
@@ -269,8 +287,11 @@ def _assigned(n: Nodes, node: int) -> Iterator[Fact]:
     words = norm(G, n, n.field(node, "right"))
     is_top = n.parents[n.parents[node]] == 0
     if name == "pytestmark":
-        is_skip = re.search(r"(?m)^(?:skip|skipif|xfail|importorskip)$", words)
-        yield Fact("skip" if is_skip else "mark", name, words, line)
+        labels = set(re.findall(r"mark\n\.\n(\w+)", words))
+        if labels & {"skip", "skipif", "xfail"} or "importorskip" in words:
+            yield Fact("skip", name, words, line)
+        elif labels - _PLAIN_MARKS:
+            yield Fact("mark", name, words, line)
     elif name in _NAMES:
         yield Fact(_NAMES[name], name, words, line)
     elif name == "__test__" and words == "False" and not is_top:

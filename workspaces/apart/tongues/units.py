@@ -238,7 +238,8 @@ class Reader:
         while at > statement and self.n.kinds[at] not in self.g.guards:
             at = self.n.parents[at]
         kind = self.g.guards.get(self.n.kinds[at], "closure")
-        if kind == "closure" and self.n.kinds[self.n.parents[at]] in self.t.binds:
+        is_bound = self.n.kinds[self.n.parents[at]] in self.t.binds
+        if kind == "closure" and (is_bound or self.g.guards.get(self.n.kinds[statement]) == "function"):
             kind = "function"
         said = words.split("\n")
         if kind == "try":
@@ -285,6 +286,8 @@ class Reader:
             node = inner[0]
         if self.n.kinds[node] in self.g.names:
             return self.t.roles.get(self.n.says(node), "")
+        if self.g.guards.get(self.n.kinds[node]) == "if":
+            return next((self.t.stops[kind] for at in inner if (kind := self.n.kinds[at]) in self.t.stops), "")
         return self.t.stops.get(self.n.kinds[node], "")
 
     def _header_end(self, node: int, nested: list[int]) -> int:
@@ -366,7 +369,8 @@ class Reader:
     def _tables(self, node: int, nested: list[int]) -> list[int]:
         """Return the literals whose elements are cases of their own: of a loop, or given a name."""
         n, kinds, skipped = self.n, self.n.kinds, set(nested)
-        is_loop = self.g.guards.get(kinds[node]) == "loop" or bool(nested)
+        kind = self.g.guards.get(kinds[node], "closure")
+        is_loop = kind == "loop" or (kind == "closure" and bool(nested))
         found: list[int] = []
         at, last = node, n.lasts[node]
         while at < last:

@@ -19,9 +19,11 @@ from agents.looks import LOOKS as LOOKS
 from agents.looks import Look
 from agents.models import Event
 from agents.outcomes import Part, outcome
+from agents.templatetags.sakura import count_of
 from agents.told import BODY_CHARS as BODY_CHARS
 from agents.told import ROWS, Told
 from agents.told import clip as clip
+from agents.wording import WHOSE
 from workspaces import terminal as screen
 
 INLINE_CHARS = 2048
@@ -37,14 +39,6 @@ FILE_TOOLS = frozenset(
     {"read_file", "write_file", "edit_file", "replace_lines", "insert_lines", "edit_notebook", "revert_file"}
 )
 RULE_CHARS = 400
-WHOSE = {
-    "task": "the task",
-    "repository": "the repository’s policy",
-    "defaults": "the usual rules",
-    "installation": "this installation",
-    "skill": "a skill that it loaded",
-}
-"""Whose a rule is, as a decision names it, in words."""
 DENIALS = frozenset({"DENIED", "PROTECTED_PATH", "BLOCKED_COMMAND", "SECRET_DETECTED", "OUTSIDE_WORKSPACE"})
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
@@ -297,7 +291,7 @@ class Card:
         if self.snapshot is None:
             return ""
         number, files = (told.count(self.snapshot.data.get(key)) for key in ("number", "file_count"))
-        many = f", {files:,} file{'' if files == 1 else 's'}" if files else ""
+        many = f", {count_of(files, 'file')}" if files else ""
         return f"Snapshot {number}{many}" if number is not None else ""
 
     @property

@@ -4,11 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from agents import claims, policies
-from agents.claims import MAY_HIDE, NO_RUN_OF_ITS_OWN, NO_TEST_RUN, Claim, count_of, listed, says_pass
+from agents.claims import MAY_HIDE, NO_RUN_OF_ITS_OWN, NO_TEST_RUN, Claim, listed, says_pass
 from agents.models import Agent, Review, Run
 from agents.policy import TaskRules, rules_for
 from agents.proof_shown import Shown
 from agents.proofs import State
+from agents.templatetags.sakura import count_of
 from agents.tested import TestRun, last_tests
 from workspaces.diffs import FileChange
 from workspaces.integrity.roles import Role, role_of
@@ -156,7 +157,7 @@ def _reviewer_rows(verdict: Review | None, proof: Shown, tests: TestRun | None) 
 
 
 def _files_row(files: Sequence[FileChange], claim: Claim | None, put_back: Collection[str]) -> Row:
-    count = "1 file differs" if len(files) == 1 else f"{len(files):,} files differ"
+    count = count_of(len(files), "file differs,files differ")
     if claim is None or not claim.modified_files:
         return Row("Changed only", "", (Found(count, "from the baseline"),))
     only_named, not_named = claims.differences(files, claim, put_back)

@@ -9,6 +9,7 @@ from typing import Any
 from agents import events
 from agents.models import Agent, CallState, Event, Kind, Run
 from agents.proofs import State, standing
+from agents.templatetags.sakura import count_of
 from agents.tested import TestRun, last_tests
 from agents.tools.base import Result
 from workspaces import snapshots
@@ -217,8 +218,3 @@ def listed(paths: Sequence[str]) -> str:
     """Return paths as a list in words, the first 20 of them."""
     more = len(paths) - NAMED_FILES
     return ", ".join(paths[:NAMED_FILES]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from agents.protected import DEFAULTS, INSTALLATION
 from agents.rules import Decision, Layer, Rule
 from workspaces.shell import Command, Script, parse
 
+ALLOWS = "the rule allows it"
 STAYS = "it stays in the sandbox"
 """Why a call is allowed that no rule is about."""
 FORBIDDEN = "this task, repository or installation forbids it. Go on without it, and say so in your summary."
@@ -58,7 +59,7 @@ def _of_one(
         if rule is not None and not rule.allow:
             return Decision(False, rule.text, layer.source, FORBIDDEN), False
         if rule is not None:
-            settled = Decision(True, rule.text, layer.source, "the rule allows it")
+            settled = Decision(True, rule.text, layer.source, ALLOWS)
             if rule.command:
                 return settled, True
         if text := _blocking(layer.blocked, [command]):

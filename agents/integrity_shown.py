@@ -5,19 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import told
-from agents.proof_shown import KINDS, integrity_counts, suspect_words
+from agents.proof_shown import integrity_counts, suspect_words
+from workspaces.integrity.findings import FINDINGS_LIMIT, MEANINGS, FindingKind
 
 OPENED = 12
 """Findings of a kind up to which it is shown unfolded."""
-_SAYS = {
-    "removed": ("Removed", "a test, or a check in one, is gone"),
-    "skipped": ("Skipped", "a test stays, and does not run, or may fail"),
-    "loosened": ("Loosened", "a check accepts more than it did"),
-    "retuned": ("Retuned", "what a check expects is another value"),
-    "configuration": ("Configuration", "which tests run, and how"),
-    "shadowed": ("Shadowed", "a file is found in place of, or before, the one that is tested"),
-    "added": ("Added", "new tests; nothing bad by itself"),
-}
 
 
 @dataclass(frozen=True)
@@ -37,15 +29,21 @@ class Finding:
 class Group:
     """The findings of one kind; `more` of them are not listed."""
 
-    kind: str
-    title: str
-    meaning: str
+    kind: FindingKind
     findings: tuple[Finding, ...]
     more: int
 
     @property
+    def title(self) -> str:
+        return self.kind.capitalize()
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self.kind]
+
+    @property
     def is_suspect(self) -> bool:
-        return self.kind != "added"
+        return self.kind is not FindingKind.ADDED
 
     @property
     def count(self) -> int:
@@ -83,11 +81,10 @@ Links = Mapping[tuple[str, str, int], str]
 def of(report: Any, links: Links | None = None) -> Shown:
     """Return a report, as a proof's row keeps it, for a page."""
     data = report if isinstance(report, dict) else {}
-    # The report holds 300 findings at most; told.rows stops at 250.
     listed = data.get("findings")
-    rows = [row for row in listed[:300] if isinstance(row, dict)] if isinstance(listed, list) else []
+    rows = [row for row in listed[:FINDINGS_LIMIT] if isinstance(row, dict)] if isinstance(listed, list) else []
     counts = integrity_counts(data.get("counts"))
-    groups = tuple(group for kind in KINDS if (group := _group(kind, rows, counts, links or {})).count)
+    groups = tuple(group for kind in FindingKind if (group := _group(kind, rows, counts, links or {})).count)
     named = sum(len(group.findings) for group in groups)
     return Shown(
         groups=groups,
@@ -98,9 +95,9 @@ def of(report: Any, links: Links | None = None) -> Shown:
     )
 
 
-def _group(kind: str, rows: list[dict[str, Any]], counts: dict[str, int], links: Links) -> Group:
+def _group(kind: FindingKind, rows: list[dict[str, Any]], counts: dict[str, int], links: Links) -> Group:
     found = tuple(_finding(row, links) for row in rows if row.get("kind") == kind)
-    return Group(kind, *_SAYS[kind], found, max(0, counts.get(kind, 0) - len(found)))
+    return Group(kind, found, max(0, counts.get(kind, 0) - len(found)))
 
 
 def _finding(row: dict[str, Any], links: Links) -> Finding:

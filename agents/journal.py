@@ -107,7 +107,6 @@ def finish(
     """Commit the result: snapshot and tool_result events, the journal's row, the run's changes; one transaction.
 
     `guarded`: what was put back of what the call did, with its snapshot and event.
-
     `runs_on`: what the call started is still there, in the background, so its process stays known (see job_ended).
     """
     facts = [session.fact(Kind.SNAPSHOT, snapshot_data(each), each.call_id) for each in taken]

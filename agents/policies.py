@@ -14,9 +14,9 @@ from agents.models import Policy, Run
 from agents.models.task import STORED, Glob, OrderedRule
 from agents.models.task import Rule as BlockRule
 from agents.protected import REPOSITORY, TASK
-from agents.rules import Layer, read, readable, target
+from agents.rules import Layer, read, readable
 from agents.rules import Rule as CallRule
-from workspaces import odd, proposing, store
+from workspaces import odd, proposing, store, targets
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.names import shown
@@ -290,7 +290,7 @@ def _network(task: Policy, lines: Sequence[tuple[str, str]]) -> tuple[list[str],
     """Return what commands may reach: the task's hosts and those its rules allow, without those that a rule denies."""
     known = [(rule, source) for _, source, rule in _of_network(lines)]
     named = [rule.host for rule, source in known if rule.allow and source == TASK]
-    hosts = dict.fromkeys([*task.network, *(target(host) for host in named)])
+    hosts = dict.fromkeys([*task.network, *(targets.normal(host) for host in named)])
     first = {host: next(((rule, source) for rule, source in known if rule.fits_host(host)), None) for host in hosts}
     left = [host for host, found in first.items() if found is None or found[0].allow]
     narrowed = any(found and not found[0].allow and found[1] == REPOSITORY for found in first.values())

@@ -9,19 +9,16 @@ from typing import Literal
 from django.conf import settings
 
 from agents import blocklist, command_rules
-from agents.command_rules import STAYS
+from agents.command_rules import ALLOWS, STAYS
 from agents.models import Agent
 from agents.policies import Applied
-from agents.protected import DEFAULTS, INSTALLATION, TASK, Baseline, Protection, by_itself, never, rule_of
+from agents.protected import DEFAULTS, GIT, INSTALLATION, TASK, Baseline, Protection, by_itself, never, rule_of
 from agents.rules import Decision, Layer
 from agents.tools.base import REGISTRY, Effect, ToolError
 from workspaces import names, targets
 from workspaces.paths import is_git
 from workspaces.shell import is_read_only
 
-__all__ = ["Protection", "TaskRules", "rules_for", "trial"]
-
-ALLOWS = "the rule allows it"
 HIDES = "hides it from agents; go on without it"
 _CHANGES = (Effect.WRITE, Effect.EXECUTE)
 """By what means a path may be written: by a file tool, or by a command."""
@@ -100,7 +97,7 @@ class TaskRules:
         """Raise PROTECTED_PATH for git's own files, DENIED for what the policy hides, naming the rule."""
         shown = names.shown(path)
         if is_git(shown):
-            raise _protected(shown, Protection(".git", DEFAULTS, "file tools leave a repository's own files alone"))
+            raise _protected(shown, GIT)
         found = self._reading(shown)
         if isinstance(found, Protection):
             raise ToolError("DENIED", f"{shown}: rule `{found.rule}` {HIDES}.", _told(found))
@@ -284,7 +281,7 @@ def _path(rules: TaskRules, text: str, kind: str) -> Decision:
         hidden = rules._reading(path)
         return _as_decision(hidden if isinstance(hidden, Protection) else rules._writing(path, "", (Effect.WRITE,)))
     if is_git(path):
-        return Decision(False, ".git", DEFAULTS, "file tools leave a repository's own files alone")
+        return _refused(GIT)
     return _as_decision(rules._reading(path))
 
 

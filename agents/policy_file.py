@@ -16,9 +16,9 @@ from agents.access import demand
 from agents.control import Refused
 from agents.models import Agent, Policy, Role
 from agents.policies import FILE_BYTES, PATH, FilePolicy, PolicyFault
-from agents.protected import folded, rule_of
+from agents.protected import REPOSITORY, folded, rule_of
 from agents.rules import Decision
-from agents.wording import author, who
+from agents.wording import WHOSE, author, who
 from workspaces import odd, proposing, sources, store
 from workspaces.git import Git, GitError
 from workspaces.integrity import roles
@@ -190,12 +190,7 @@ def read_try(line: str) -> Try:
     return Try(kind, rest.strip())
 
 
-_WHOSE = {
-    "repository": "this file",
-    "defaults": "the defaults",
-    "installation": "this installation",
-    "task": "the task",
-}
+_WHOSE = WHOSE | {REPOSITORY: "this file"}
 _LIKE: dict[Kind, str] = {
     "read": "read .env",
     "write": "write tests/test_x.py",

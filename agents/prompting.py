@@ -41,7 +41,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
             tools=", ".join(tools),
             network=", ".join(applied.policy.network) or "none at all",
             secrets=secrets or "none",
-            protected=_listed(applied.policy.protected) or "none beyond the usual ones",
+            protected=_listed(applied.policy.protected) or "none beyond the defaults",
             tests=CHANGES_TESTS if applied.policy.may_change_tests else KEEPS_TESTS,
             rules=_rules(applied),
             setup=_lines(repository.setup),
@@ -76,7 +76,7 @@ def _rules(applied: Applied) -> str:
     kept = list(_as_fits(lines, RULES_CHARS))
     more = len(lines) - len(kept)
     left_out = f"\n    (and {more} more; a refusal names the rule)" if more else ""
-    head = "Rules of this task and repository; the first that fits a call decides, before the usual ones:"
+    head = "Rules of this task and repository; the first that fits a call decides, before the defaults:"
     return f"{head}\n{_lines(kept)}{left_out}\n"
 
 

@@ -17,7 +17,7 @@ from workspaces.integrity.findings import Finding, Report
 from workspaces.integrity.proof_tree import ProofTree
 from workspaces.paths import WorkspaceError
 from workspaces.proving import judging, running
-from workspaces.proving.results import CommandResult
+from workspaces.proving.results import NOT_RUN, CommandResult
 from workspaces.sandbox import Ending
 
 NO_COMMAND = "No verify command is named: name one in the task, in .sakura/policy.toml or in the repository's settings."
@@ -176,4 +176,4 @@ def _run(work: Work, applied: Applied, tree: str, name: str) -> list[CommandResu
 
 def could_run(commands: list[dict[str, Any]]) -> bool:
     """Return whether all of a row's commands ran to some end of their own."""
-    return bool(commands) and not any(each.get("ending") in (Ending.UNAVAILABLE, Ending.CANCELLED) for each in commands)
+    return bool(commands) and not any(each.get("ending") in NOT_RUN for each in commands)

@@ -9,6 +9,8 @@ from django.utils.safestring import SafeString
 from agents import cards, events, told
 from agents.models import Proof, Run, Status
 from agents.proofs import State, standing
+from workspaces.integrity.findings import FindingKind
+from workspaces.proving.results import NOT_RUN
 from workspaces.sandbox import Ending
 
 COMMANDS, NAMES, PATHS, REASONS = 20, 50, 200, 20
@@ -173,7 +175,7 @@ def _shown(data: dict[str, Any], state: State, since: int, ended_at: datetime | 
         put_back=_listed("Put back to the baseline", data.get("put_back")),
         left_out=_left_out(data.get("left_out")),
         suspect=suspect_words(counts),
-        added=counts.get("added", 0),
+        added=counts.get(FindingKind.ADDED, 0),
         ended_at=ended_at,
     )
 
@@ -212,7 +214,7 @@ def _ended_look(data: dict[str, Any]) -> Look:
     match data.get("exit_code"), data.get("ending"):
         case 0, _:
             return Look("ok", "pass", "Passed")
-        case None, Ending.UNAVAILABLE | Ending.CANCELLED:
+        case None, str(ending) if ending in NOT_RUN:
             return Look("warn", "warn", "Not run")
         case _:
             return Look("bad", "fail", "Failed")
@@ -273,17 +275,13 @@ def _left_out(value: Any) -> tuple[Left, ...]:
 def integrity_counts(value: Any) -> dict[str, int]:
     """Return how many findings there are by kind, worst first."""
     known = value if isinstance(value, dict) else {}
-    counts = ((kind, told.count(known.get(kind))) for kind in KINDS)
+    counts = ((kind.value, told.count(known.get(kind))) for kind in FindingKind)
     return {kind: count for kind, count in counts if count}
-
-
-KINDS = ("removed", "skipped", "loosened", "retuned", "configuration", "shadowed", "added")
-"""Kinds of findings in the order in which pages name them."""
 
 
 def suspect_words(counts: dict[str, int]) -> str:
     """Return what may be bad in few words, as in "2 skipped · 1 loosened"; "" where nothing is."""
-    return " · ".join(f"{count:,} {kind}" for kind, count in counts.items() if kind != "added")
+    return " · ".join(f"{count:,} {kind}" for kind, count in counts.items() if kind != FindingKind.ADDED)
 
 
 @dataclass(frozen=True)

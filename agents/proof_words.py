@@ -7,9 +7,9 @@ from typing import Any
 from agents.models import Proof, ProofState
 from agents.tools.base import ProofWord
 from workspaces import odd
-from workspaces.integrity.findings import FindingKind
+from workspaces.integrity.findings import MEANINGS, FindingKind
 from workspaces.models import Snapshot
-from workspaces.sandbox import Ending
+from workspaces.proving.results import NOT_RUN
 
 TAIL_CHARS, TAIL_LINES = 6000, 200
 """Of the outputs of failed commands together, for an agent."""
@@ -19,15 +19,7 @@ PATHS = 20
 LINE_CHARS = 300
 _NAMES = 20
 _TESTS_TOO = "the tests too, unless the task allows to change them"
-_KINDS: dict[str, str] = {
-    FindingKind.REMOVED: "removed (a test, or a check in one, is gone)",
-    FindingKind.SKIPPED: "skipped (a test does not run, or may fail)",
-    FindingKind.LOOSENED: "loosened (a check accepts more)",
-    FindingKind.RETUNED: "retuned (a check expects another value)",
-    FindingKind.CONFIGURATION: "configuration (which tests run, and how)",
-    FindingKind.SHADOWED: "shadowed (a file is found in place of, or before, the tested one)",
-    FindingKind.ADDED: "added (new tests; nothing bad by itself)",
-}
+_KINDS: dict[str, str] = {kind: f"{kind} ({meaning})" for kind, meaning in MEANINGS.items()}
 
 
 def suspect(counts: dict[str, int]) -> dict[str, int]:
@@ -165,7 +157,7 @@ def for_reviewer(proof: Proof | None) -> str:
 
 
 def _how(proof: Proof) -> str:
-    if not any(each.get("ending") not in (Ending.UNAVAILABLE, Ending.CANCELLED) for each in proof.commands):
+    if all(each.get("ending") in NOT_RUN for each in proof.commands):
         return "No command was run."
     return (
         "The verify commands ran in a fresh tree of the work, with the protected files as they are at the baseline "

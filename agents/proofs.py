@@ -105,7 +105,7 @@ def prove(session: Session, environment: Path | None) -> Proof:
                     environment,
                     session.interrupt,
                     stream.write,
-                    planted=planted.planted(session.place),
+                    planted=planted.planted(session.place, verify),
                 )
             )
     except Interrupted:
@@ -173,8 +173,7 @@ def _end(session: Session, proof: Proof, found: Found) -> Proof:
 
 
 def _store(proof: Proof, fields: dict[str, Any]) -> bool:
-    mine = Proof.objects.filter(pk=proof.pk, owner=proof.owner, state=ProofState.RUNNING)
-    if mine.update(**fields, owner="", claimed_until=None, ended_at=timezone.now()) != 1:
+    if _mine(proof).update(**fields, owner="", claimed_until=None, ended_at=timezone.now()) != 1:
         return False
     proof.refresh_from_db()
     return True

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from workspaces import globs, names
 from workspaces.integrity.roles import Role, role_of
+from workspaces.paths import is_git
 
 NEVER_WRITTEN = ("**/.sakura/**",)
 """Instructions to agents: an agent reads them, people write them."""

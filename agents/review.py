@@ -25,6 +25,13 @@ LIMIT_COMMENTS = 500
 """Comments that may be open on one run."""
 DESPITE_CHARS = range(10, 1001)
 """What a sentence on why to approve against the proof may measure."""
+AGAINST = {
+    proofs.State.RED: "the proof is red",
+    proofs.State.STALE: "the proof is stale",
+    proofs.State.WAITING: "the proof is not made yet",
+    proofs.State.RUNNING: "the proof is not made yet",
+}
+"""States of a proof in which nobody approves without a sentence on why, in words."""
 SAY_WHY = "Request changes, or say in a sentence why you approve all the same."
 
 NOT_SEARCHED = "{count:,} of the changed files were not searched for secrets: they are too many, or too large."
@@ -194,17 +201,14 @@ def _word_against_proof(run: Run, despite: str) -> str:
 def _refusal(run: Run, found: proofs.Standing) -> Refused | None:
     """Return why nobody approves just like that; None where the proof is green, or nothing could be proven."""
     of = Snapshot.called(run.snapshot)
-    match found.state:
-        case proofs.State.RED:
-            why = " ".join(str(reason) for reason in (found.proof.reasons if found.proof else [])[:3])[:600]
-            return Refused("PROOF_RED", f"The proof of {of} is red. {why} {SAY_WHY}".replace("  ", " "))
-        case proofs.State.WAITING | proofs.State.RUNNING | proofs.State.STALE:
-            return Refused(
-                "PROOF_RUNNING",
-                f"The proof of {of} is being made; approve when it is done, or say why you approve without.",
-            )
-        case _:
-            return None
+    if found.state not in AGAINST:
+        return None
+    if found.state is proofs.State.RED:
+        why = " ".join(str(reason) for reason in (found.proof.reasons if found.proof else [])[:3])[:600]
+        return Refused("PROOF_RED", f"The proof of {of} is red. {why} {SAY_WHY}".replace("  ", " "))
+    return Refused(
+        "PROOF_RUNNING", f"The proof of {of} is being made; approve when it is done, or say why you approve without."
+    )
 
 
 def _must_wait_for_human(run: Run, seen: int | None) -> None:

@@ -7,6 +7,7 @@ from agents import policies
 from agents.models import Run
 from agents.policies import Applied
 from agents.protected import REPOSITORY, TASK
+from agents.templatetags.sakura import count_of
 
 SHOWN = 20
 """Entries of a list, and rules, that a page shows."""
@@ -54,7 +55,7 @@ class Ruled:
     @property
     def summary(self) -> str:
         count = len(self.rules.entries) + self.rules.more
-        rules = f"{count} rule{'' if count == 1 else 's'}" if count else "the usual rules"
+        rules = count_of(count, "rule") if count else "the defaults"
         return f"{rules}, tests {'open' if self.may_change_tests else 'kept'}"
 
 

@@ -92,11 +92,6 @@ def readable(line: str) -> Rule | None:
         return None
 
 
-def target(host: str) -> str:
-    """Return the host:port of a rule in the form that requests have."""
-    return targets.normal(host)
-
-
 def _named(text: str, rest: str) -> dict[str, str]:
     """Return what a rule names; `command:` takes the rest of the line."""
     rest, found_command, command = (f" {rest}").partition(" command:")

@@ -176,6 +176,7 @@ class ReviewData(Data):
     score: int | None = None
     summary: Text = ""
     findings: list[Any] = []
+    despite: Text = Field("", description="Why it was approved although the proof speaks against it.")
 
 
 class CommentData(Data):

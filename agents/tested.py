@@ -7,6 +7,7 @@ from typing import Any
 
 from agents import events, policies
 from agents.models import CallState, Event, Kind, Run
+from workspaces.proving import runners
 from workspaces.shell.script import Command
 from workspaces.shell.syntax import parse
 
@@ -22,7 +23,7 @@ _RUNNERS = (
     r"|(npx|bunx|pnpm\s+exec|yarn\s+exec|bundle\s+exec|coverage\s+run\s+(-\S+\s+)*)\s*)"
 )
 _TEST_COMMAND = re.compile(
-    rf"{_RUNNERS}*(\S*/)?(pytest|py\.test|unittest|tox|nox|nosetests|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats"
+    rf"{_RUNNERS}*(\S*/)?({'|'.join(map(re.escape, sorted(runners.PROGRAMS)))}|unittest|tox|nox|nosetests|ava"
     r"|go\s+(test|vet)|cargo\s+(test|nextest)|(playwright|cypress)\s+(test|run)"
     r"|(npm|yarn|pnpm|bun|deno|dotnet|mvn|swift|mix|sbt|gradle|gradlew|mvnw|bazel|lein|stack|cabal)\s+(\S+\s+)*?(run\s+)?test\S*"
     r"|(make|gmake|just|rake|task|meson|ninja)\s+(\S+\s+)*?(test|check)\S*|manage\.py\s+test|runtests?\S*)(?!\S)"
@@ -78,8 +79,11 @@ def is_test(command: str, verify: Collection[str] = ()) -> bool:
 
 
 def _runs_tests(command: Command) -> bool:
-    words = " ".join(word.guess[:LIMIT_WORDS] for word in command.words[:LIMIT_WORDS])
-    return _TEST_COMMAND.match(" ".join(words.split())[:LIMIT_WORDS]) is not None
+    words = [word.guess[:LIMIT_WORDS] for word in command.words[:LIMIT_WORDS]]
+    tool = runners.tool_of(words)
+    if tool is not None and tool.name not in runners.BUILDS:
+        return True
+    return _TEST_COMMAND.match(" ".join(" ".join(words).split())[:LIMIT_WORDS]) is not None
 
 
 def _has_ended(data: dict[str, Any]) -> bool:

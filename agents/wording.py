@@ -5,6 +5,15 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+WHOSE = {
+    "task": "the task",
+    "repository": "the repository’s policy",
+    "defaults": "the defaults",
+    "installation": "this installation",
+    "skill": "a skill that it loaded",
+}
+"""Whose a rule is, by the source of a decision (agents/rules.py)."""
+
 
 def who(user: User | None) -> str:
     return user.get_username() if user else "Somebody whose account is gone"

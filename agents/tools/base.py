@@ -159,19 +159,6 @@ def limits() -> Limits:
     return Limits(**settings.SAKURA_LIMITS)
 
 
-class Decided(Protocol):
-    """What the policy decided of a call (agents/rules.py: Decision)."""
-
-    @property
-    def allowed(self) -> bool: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-
-
 class Protected(Protocol):
     """What keeps a path from being written (agents/protected.py: Protection)."""
 
@@ -181,6 +168,13 @@ class Protected(Protocol):
     def source(self) -> str: ...
     @property
     def why(self) -> str: ...
+
+
+class Decided(Protected, Protocol):
+    """What the policy decided of a call (agents/rules.py: Decision)."""
+
+    @property
+    def allowed(self) -> bool: ...
 
 
 class Rules(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agents import claim_card, integrity_shown, policies, proof_shown, proofs, told
+from agents import claim_card, integrity_shown, policies, proof_shown, proofs, review, told
 from agents.access import refusal
 from agents.models import Role, Run, Status
 from agents.proofs import State
@@ -240,14 +240,8 @@ def _bar(request: HttpRequest, run: Run, proof: proof_shown.Shown, has_commands:
     elif not sentence and run.state is not Status.AWAITING_HUMAN:
         sentence = f"The run is “{run.state.label}”; only one that waits for you can be decided on."
     empty = "" if run.changed_files else "No file differs from the baseline: there is nothing to commit."
-    against = _AGAINST.get(proof.state, "") if has_commands and not (sentence or empty) else ""
+    against = review.AGAINST.get(proof.state, "") if has_commands and not (sentence or empty) else ""
     return Bar(sentence, sentence or empty, against)
 
 
 _ALTHOUGH = {State.RED: "the proof is red", State.UNPROVEN: "nothing is proven"}
-_AGAINST = {
-    State.RED: "the proof is red",
-    State.STALE: "the proof is stale",
-    State.WAITING: "the proof is not made yet",
-    State.RUNNING: "the proof is not made yet",
-}

@@ -80,14 +80,8 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
             request, f"{repository.name}: its source did not answer; the task starts from what is mirrored."
         )
     base = data["base"] or repository.default_branch
-    try:
-        commit = sources.resolve(repository, base)
-        check_policy(repository, commit)
-    except (sources.SourceError, GitError) as error:
-        form.add_error("base", str(error))
-        return None
-    except WrongField as wrong:
-        form.add_error(wrong.field, wrong.sentence)
+    commit = _base_commit(form, repository, base)
+    if commit is None:
         return None
     try:
         run = control.launch(
@@ -109,6 +103,20 @@ def _launch(request: HttpRequest, form: TaskForm) -> Run | None:
         return None
     Repository.objects.filter(pk=repository.pk).update(may_change_tests=data["policy"]["may_change_tests"])
     return run
+
+
+def _base_commit(form: TaskForm, repository: Repository, base: str) -> str | None:
+    """Return the commit of a base whose policy can be read. None: the reason is on the form."""
+    try:
+        commit = sources.resolve(repository, base)
+        check_policy(repository, commit)
+    except (sources.SourceError, GitError) as error:
+        form.add_error("base", str(error))
+    except WrongField as wrong:
+        form.add_error(wrong.field, wrong.sentence)
+    else:
+        return commit
+    return None
 
 
 # --- the form ------------------------------------------------------------------------------------------

@@ -124,11 +124,11 @@ def test_the_cards_show_what_is_unproven(launch: Callable[..., Run]) -> None:
     [
         "pytest", "cd app && python -m pytest -q", "python3 -X dev -m unittest", "env CI=1 timeout 60 npm test",
         "go test ./...", "cargo nextest run", "make check", "uv run pytest -x", "./gradlew test", "bash -c 'tox -q'",
-        "python manage.py test", "npx vitest run", "./prove",
+        "python manage.py test", "npx vitest run", "node --test", "uv run -m pytest", "./accept",
     ],
 )  # fmt: skip
 def test_a_command_that_runs_tests_is_known_by_its_parse(command: str) -> None:
-    assert tested.is_test(command, ["./prove"])
+    assert tested.is_test(command, ["./accept"])
 
 
 @pytest.mark.parametrize(

@@ -298,8 +298,8 @@ def test_each_call_tells_the_rule_that_decided(launch: Callable[..., Run]) -> No
     }  # fmt: skip
     page = "".join(patch["html"] for patch in transcript.latest(run).patches)
     assert "Allowed by <code>allow path:calc.py</code> of the task" in page
-    assert "Allowed: it stays in the sandbox (the usual rules)" in page
-    assert "Denied by <code>existing tests</code> of the usual rules" in page
+    assert "Allowed: it stays in the sandbox (the defaults)" in page
+    assert "Denied by <code>existing tests</code> of the defaults" in page
 
 
 @pytest_run

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workspaces.integrity import facts, naming, units
+from workspaces.integrity import facts, naming, taking, units
 from workspaces.integrity.described import EMPTY, Described, Unit
 from workspaces.integrity.findings import Finding, FindingKind
 from workspaces.integrity.naming import Elsewhere
@@ -39,6 +39,7 @@ class File:
     new_lines: Sequence[str] = ()
     is_test: bool = True
     is_collected: bool = True
+    old_path: str = ""
     gone: list[Unit] = field(default_factory=list)
     come: list[Unit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -61,6 +62,9 @@ def compare(files: Sequence[File]) -> list[Finding]:
     for file in files:
         _within(file, elsewhere)
     _across(files, elsewhere)
+    for file in files:
+        if file.is_test and file.old is not None and file.new is not None:
+            file.findings += [file.told(name, change) for name, change in taking.changes(file, files)]
     found: list[Finding] = []
     for file in files:
         for unit in file.gone:
@@ -168,10 +172,10 @@ def _of_pair(file: File, old: Unit, new: Unit, elsewhere: Elsewhere) -> Iterator
         return
     assert file.old is not None
     assert file.new is not None
-    if old.steps != new.steps:
+    if [step.words for step in old.steps] != [step.words for step in new.steps]:
         old, new = (naming.unqualified(unit, file.old, file.new) for unit in (old, new))
-    names = naming.renames(old, new, file.old, file.new, elsewhere)
-    for change in units.changes(naming.renamed(old, names), new, _gone_through(file)):
+        old = naming.renamed(old, naming.renames(old, new, file.old, file.new, elsewhere))
+    for change in units.changes(old, new, _gone_through(file)):
         yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
 
 
@@ -199,8 +203,7 @@ def _language(file: File) -> str:
 def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
     """Yield what changed at the top of a file: values that tests use, and in files for all tests what they do at once."""
     for change in units.changes(old, new, _gone_through(file)):
-        if change.kind is FindingKind.RETUNED or not (change.kind is FindingKind.REMOVED and not change.old[0]):
-            yield file.told("", change)
+        yield file.told("", change)
     units_of = (file.old or EMPTY).units[1:] if _language(file) in _LAST_WINS else ()
     tests = {unit.last_name for unit in units_of if unit.kind in ("test", "suite")}
     for step in new.steps:

@@ -22,6 +22,7 @@ READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
     (("**/package.json",), json_files.package),
     (("**/deno.{json,jsonc}",), json_files.deno),
     (("**/composer.json",), json_files.composer),
+    (("**/{nx,project,turbo,angular}.json",), json_files.task_runner),
     (("**/tsconfig*.json", "**/jsconfig.json"), json_files.tsconfig),
     (("**/{jest,vitest,ava,playwright,cypress}.config*.json", "**/.{mocharc,nycrc,c8rc}.json"), json_files.whole),
     (("**/{Makefile,makefile,GNUmakefile}", "**/*.mk"), recipes.make_reader),
@@ -32,7 +33,7 @@ READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
     (("**/*.gradle", "**/*.gradle.kts"), builds.gradle),
     (("**/gradle.properties",), ini.gradle_properties),
     (("**/Gemfile",), builds.gemfile),
-    (("**/setup.py", "**/mix.exs"), builds.speaking_of_tests),
+    (("**/setup.py", "**/mix.exs", "**/buildSrc/**"), builds.speaking_of_tests),
     (("**/vite.config.*",), builds.vite),
     (("**/noxfile.py",), builds.sessions),
     (("**/.npmrc",), ini.npmrc),
@@ -42,7 +43,10 @@ READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
 LINES = (
     *("**/build.rs", "**/Rakefile", "**/build.xml", "**/.mvn/{maven.config,jvm.config,extensions.xml}"),
     *("**/junit-platform.properties", "**/testng*.xml", "**/phpunit.xml*", "**/.rspec"),
-    *("**/{sitecustomize,usercustomize}.py", "**/*.pth"),
+    *("**/{sitecustomize,usercustomize}.py", "**/*.pth", "**/*.{dist,egg}-info/entry_points.txt"),
+    *("**/{babel.config.*,.babelrc,.babelrc.*,.swcrc}", "**/jasmine*.{json,js,mjs,cjs}", "**/web-test-runner.config.*"),
+    *("**/.yarn/releases/*", "**/rust-toolchain{,.toml}", "**/.rspec-local", "**/rakelib/*.rake"),
+    "**/{gradle,.mvn}/wrapper/*.jar",
 )
 """Files of no other role whose every line may decide what tests do."""
 BYTES_LIMIT = 512 * 1024

@@ -5,22 +5,27 @@ from enum import StrEnum
 
 
 class FindingKind(StrEnum):
-    """What happened to the tests' meaning."""
+    """What happened to the tests' meaning, worst first."""
 
     REMOVED = "removed"
-    """A test, or a check in one, is gone."""
     SKIPPED = "skipped"
-    """A test stays, and does not run, or may fail."""
     LOOSENED = "loosened"
-    """A check accepts more than it did."""
-    RETUNED = "retuned"
-    """What a check expects is another value: of a test, a fixture, a stored snapshot."""
-    CONFIGURATION = "configuration"
-    """Options, scripts, targets or pipelines that decide which tests run, and how."""
     SHADOWED = "shadowed"
-    """A file that is found, or loaded, in place of or before the one that is tested."""
+    CONFIGURATION = "configuration"
+    RETUNED = "retuned"
     ADDED = "added"
-    """New tests; nothing bad by itself."""
+
+
+MEANINGS = {
+    FindingKind.REMOVED: "a test, or a check in one, is gone",
+    FindingKind.SKIPPED: "a test stays, and does not run, or may fail",
+    FindingKind.LOOSENED: "a check accepts more than it did",
+    FindingKind.SHADOWED: "a file is found, or loaded, in place of or before the one that is tested",
+    FindingKind.CONFIGURATION: "options, scripts, targets or pipelines that decide which tests run, and how",
+    FindingKind.RETUNED: "what a check expects is another value: of a test, a fixture, a stored snapshot",
+    FindingKind.ADDED: "new tests; nothing bad by itself",
+}
+"""What each kind means, for people and models."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _is_on_path(around: Surroundings, folder: str) -> bool:
     """Return whether modules are imported from the folder: it is no package, and tests or sources lie in it."""
     if f"{folder}/__init__.py" in around.layout.paths or f"{folder}/__init__.py" in around.now:
         return False
-    return folder in ("", "src", "lib", "python") or folder in around.layout.test_folders
+    return folder in around.layout.roots or folder in around.layout.test_folders
 
 
 def _library(around: Surroundings, path: str) -> str:
@@ -168,7 +168,7 @@ def _copy(around: Surroundings, path: str, read: Read) -> str:
 
 def _comes_first(around: Surroundings, folder: str, root: str) -> bool:
     is_of_tests = folder in around.layout.test_folders or (folder and role_of(f"{folder}/x") is Role.TEST)
-    return bool(is_of_tests) or (folder == "" and root != "")
+    return bool(is_of_tests) or (root != folder and f"{root}/".startswith(f"{folder}/".lstrip("/")))
 
 
 def _stands_for(around: Surroundings, path: str, original: str, read: Read) -> bool:

@@ -16,6 +16,8 @@ _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOT
 _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 DEPTH = 3
 """Objects in objects whose lines are looked for."""
+TASK_DEPTH, OBJECTS_LIMIT = 5, 2000
+"""Objects in objects, and objects in all, in which tasks of a monorepo's tool are looked for."""
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def everything(value: dict[str, Any], *keys: str) -> Iterator[tuple[Path, Settin
 
 # --- which files want what ---------------------------------------------------------------------------
 
-TOOLS = ("jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "playwright", "cypress", "ts-node")
+TOOLS = ("jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "playwright", "cypress", "ts-node", "jasmine", "babel")
 SWAPS = ("overrides", "resolutions", "imports", "patchedDependencies", "_moduleAliases", "browser", "alias")
 DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _SOURCE = re.compile(r"(?:file|link|portal|npm|patch|git[\w+]*|github|https?|\.{1,2}/|/)[:/]?")
@@ -158,6 +160,25 @@ def composer(text: str, used: frozenset[str]) -> dict[str, Setting]:
         yield from everything(found, "autoload-dev")
 
     return settings(text, wanted)
+
+
+def task_runner(text: str, _: frozenset[str]) -> dict[str, Setting]:
+    """Read the tasks of a monorepo's tool that are about tests, wherever they stand."""
+
+    def wanted(found: dict[str, Any]) -> Iterator[tuple[Path, Setting]]:
+        todo: list[tuple[Path, dict[str, Any]]] = [((), found)]
+        for _ in range(OBJECTS_LIMIT):
+            path, value = todo.pop() if todo else ((), {})
+            for key, inner in value.items():
+                if is_about_tests(key):
+                    yield (*path, key), Setting(".".join((*path, key)), canonical(inner), may_appear=True)
+                elif isinstance(inner, dict) and len(path) < TASK_DEPTH:
+                    todo.append(((*path, key), inner))
+
+    try:
+        return settings(text, wanted)
+    except (Broken, RecursionError):
+        return {}
 
 
 def tsconfig(text: str, _: frozenset[str]) -> dict[str, Setting]:

@@ -18,7 +18,7 @@ _LANGUAGES = {
     "php": "php",
 }
 _ROOTS = ("", "src", "lib", "python", "app")
-"""Folders from which a project's own packages are usually imported."""
+"""Folders from which a project's own packages are usually imported, in its folder."""
 _NO_PACKAGES = frozenset(
     {"tests", "test", "docs", "doc", "examples", "scripts", "conftest", "setup", "__init__", "bin", "build"}
 )
@@ -60,16 +60,21 @@ class Layout:
         return frozenset(folder_of(p) for p in self.paths if language_of(p) == "python" and role_of(p) is Role.TEST)
 
     @functools.cached_property
+    def roots(self) -> frozenset[str]:
+        """The folders from which Python may import: the usual ones, of each project that has tests, that are no package."""
+        projects = {"", *(each for each in self._covered.get("python", ()) if f"{each}/__init__.py" not in self.paths)}
+        return frozenset(f"{project}/{root}".strip("/") for project in projects for root in _ROOTS)
+
+    @functools.cached_property
     def packages(self) -> dict[str, str]:
         """The project's own top-level packages and modules of Python, with the folder that each is imported from."""
         found: dict[str, str] = {}
         for path in sorted(self.paths):
-            for root in _ROOTS:
-                inner = path.removeprefix(f"{root}/") if root else path
-                if path.endswith(".py") and (inner != path or not root) and inner.count("/") <= 1:
-                    name = inner.partition("/")[0].removesuffix(".py")
-                    if name not in _NO_PACKAGES and name not in _ROOTS and role_of(path) is not Role.TEST:
-                        found.setdefault(name, root)
+            near = folders_above(path)[:2] if path.endswith(".py") and role_of(path) is not Role.TEST else []
+            for root in reversed([folder for folder in near if folder in self.roots]):
+                name = path[len(root) :].lstrip("/").partition("/")[0].removesuffix(".py")
+                if name not in _NO_PACKAGES and name not in _ROOTS:
+                    found.setdefault(name, root)
         return found
 
     @functools.cached_property

@@ -16,7 +16,7 @@ from workspaces.integrity.roles import Role, role_of
 from workspaces.integrity.settings import Broken
 from workspaces.integrity.shadowing import Intruder, Scene, intruders
 from workspaces.integrity.sides import Changed, Side, changed, folder_of, name_of
-from workspaces.integrity.used import Used, used
+from workspaces.integrity.used import Used, reads_along, used
 
 _GOALS = ("make", "just", "task", "tox", "nox", "rake")
 
@@ -81,7 +81,7 @@ class Matters:
 
     def is_used(self, path: str) -> bool:
         """Return whether the verify commands run the file, or read it as their options."""
-        return path in self.used.files
+        return path in self.used.files or reads_along(self.used.read_along, path)
 
     def names(self, path: str) -> frozenset[str]:
         """Return the targets, scripts and so on of this file that the verify commands use."""
@@ -107,19 +107,23 @@ class Matters:
         return bool(self.used.programs & {tool, f"g{tool}"}) and bool(self.names(path) or tool in ("nox", "rake"))
 
 
+_WITHIN = re.compile(
+    r"(?:^|/)(?:\.cargo|\.mvn(?:/wrapper)?|\.config|gradle/wrapper|rakelib|buildSrc(?:/.*)?|spec/support)\Z"
+)
+
+
 def _project_of(path: str) -> str:
-    """Return the folder whose project a file is about: that of the file, or the one above for `.cargo` and `.mvn`."""
-    folder = folder_of(path)
-    return folder_of(folder) if name_of(folder) in (".cargo", ".mvn", ".config") else folder
+    """Return the folder whose project a file is about: that of the file, or the one above for `.cargo` and its like."""
+    return _WITHIN.sub("", folder_of(path))
 
 
 _LANGUAGES = (
     (re.compile(r"py|setup\.|tox|hatch|pytest|\.coverage|(?:site|user)customize|.*\.pth"), "python"),
-    (re.compile(r"package\.|deno|bunfig|[tj]sconfig|vite|\.(?:npm|yarn)rc"), "javascript"),
+    (re.compile(r"package\.|deno|bunfig|[tj]sconfig|vite|\.(?:npm|yarn|babel|swc)rc|babel\.|jasmine|web-test-runner"), "javascript"),
     (re.compile(r"go\."), "go"),
-    (re.compile(r"Cargo|config|build\.rs|nextest"), "rust"),
+    (re.compile(r"Cargo|config|build\.rs|nextest|rust-toolchain"), "rust"),
     (re.compile(r"pom|.*gradle|maven|jvm|extensions"), "java"),
-    (re.compile(r"Gemfile"), "ruby"),
+    (re.compile(r"Gemfile|\.rspec|.*\.rake"), "ruby"),
     (re.compile(r"composer|phpunit"), "php"),
 )
 
@@ -131,7 +135,7 @@ def _language(path: str) -> str:
 
 def scene(base: Side, layout: Layout, found: Used) -> Scene:
     """Return what new files come to, from the baseline and what the verify commands use of it."""
-    return Scene(layout, _installed(base), frozenset(found.goals))
+    return Scene(layout, _installed(base), frozenset(found.goals), frozenset(found.read_along))
 
 
 _REQUIREMENT = re.compile(r"[\s\"']*([A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;@,\"'#]|$)")

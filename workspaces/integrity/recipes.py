@@ -22,6 +22,15 @@ _YAML_KEY = re.compile(r"""(['"]?)([^\s'"#:][^'"#]*?)\1\s*:(?:\s|$)(.*)""")
 _REFERENCE = re.compile(r"\$[({]([^)}]*)|\$(\w)|\{\{([^}]*)\}\}")
 _WORD = re.compile(r"[\w.-]+")
 _PLAIN_TARGET = re.compile(r"[\w./@+-]+")
+_INCLUDES = (
+    re.compile(r"(?:-|s)?include\s+(.+)"),
+    re.compile(r"import\??\s+(['\"].+)"),
+    re.compile(r"set dotenv-(?:filename|path)\s*:=\s*(.+)"),
+    re.compile(r"\s*(?:dotenv|taskfile):\s*\[?([^\]]+)"),
+)
+"""Lines of make, just and task that have another file read."""
+_WILDCARD = re.compile(r"\$[({](?:wildcard|sort)\s+([^(){}]*)[)}]")
+_DOTENV = re.compile(r"set dotenv-load\b(?!\s*:=\s*false)")
 _ALWAYS = frozenset(
     {"SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", ".DEFAULT_GOAL", "PATH", "PYTHONPATH"}
 )
@@ -48,6 +57,15 @@ class Recipes:
     others: list[tuple[int, str]] = field(default_factory=list)
     default: str = ""
     patterns: list[str] = field(default_factory=list)
+
+    def included(self) -> list[str]:
+        """Return what the file reads besides itself, there or not, as its lines name it: paths, or globs of them."""
+        found: list[str] = []
+        for _, line in self.others:
+            named = next(filter(None, (pattern.match(line) for pattern in _INCLUDES)), None)
+            found += [word.strip("\"',") for word in _WILDCARD.sub(r"\1", named[1]).split()] if named else []
+            found += [".env"] if _DOTENV.match(line) else []
+        return found
 
     def target(self, name: str, line: int, raw: str) -> Target:
         if "%" in name and name not in self.targets and len(self.patterns) < PATTERNS_LIMIT:

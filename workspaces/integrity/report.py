@@ -20,14 +20,7 @@ OF_EACH_KIND = 30
 LISTED = 300
 """Lock files, and files that could not be read, that a report names."""
 TESTS_HIDDEN_LIMIT = 20_000
-_WORST_FIRST = (
-    *(FindingKind.REMOVED, FindingKind.SKIPPED, FindingKind.LOOSENED, FindingKind.SHADOWED),
-    *(FindingKind.CONFIGURATION, FindingKind.RETUNED, FindingKind.ADDED),
-)
-
-
-def never() -> bool:
-    return False
+_WORST_FIRST = list(FindingKind)
 
 
 def report(
@@ -37,7 +30,7 @@ def report(
     tests: tuple[str, ...] = (),
     verify: Sequence[str] = (),
     planted: Sequence[Finding] = (),
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = sources.never,
 ) -> Report:
     """Return what a tree of the run store changes, against the baseline, of what decides what the tests mean.
 

@@ -1,17 +1,18 @@
 """New files that are found in place of what is tested, or are loaded before it: what they would do, by their paths."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from workspaces.integrity import hiding
 from workspaces.integrity.findings import Finding, FindingKind
+from workspaces.integrity.hiding import Read
 from workspaces.integrity.layout import Layout
 from workspaces.integrity.roles import Role, role_of
 from workspaces.integrity.sides import folder_of, folders_above, name_of, told
+from workspaces.integrity.used import reads_along
 
 INTRUDERS_LIMIT = 2000
-Read = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,12 @@ class Intruder:
 
 @dataclass(frozen=True)
 class Scene:
-    """What new files come to: the baseline, its dependencies' modules, and `goals` (see used.Used)."""
+    """What new files come to: the baseline, its dependencies' modules, `goals` and `read_along` (see used.Used)."""
 
     layout: Layout
     installed: frozenset[str] = frozenset()
     goals: frozenset[str] = frozenset()
+    read_along: frozenset[str] = frozenset()
 
 
 def intruders(scene: Scene, now: Collection[str], new: Iterable[str], read: Read) -> list[Intruder]:
@@ -47,7 +49,7 @@ def intruders(scene: Scene, now: Collection[str], new: Iterable[str], read: Read
     layout = scene.layout
     surroundings = hiding.Surroundings(layout, frozenset(now), scene.installed)
     ordered = sorted(new)
-    found = [*_goals(scene, ordered), *_of_all(layout, ordered)]
+    found = [*_goals(scene, ordered), *_read_along(scene, ordered), *_of_all(layout, ordered)]
     named = {each.path for each in found}
     for path in ordered:
         if path in named:
@@ -105,6 +107,8 @@ TOOLS = frozenset(
 )
 _TOOL_FOLDERS = frozenset({"", "bin", ".bin", "node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin", ".local/bin"})
 _SERVICES = re.compile(r"(?:^|/)META-INF/services/(?:org\.junit|org\.testng|org\.mockito|org\.spockframework)[\w.$]*\Z")
+_ENTRY_POINTS = re.compile(r"\.(?:dist|egg)-info/entry_points\.txt\Z", re.IGNORECASE)
+_SECTION = re.compile(rb"^\s*\[\s*([^\]\s]*)", re.MULTILINE)
 _HELPERS = re.compile(r"(?:^|/)(?:spec/(?:spec_helper|rails_helper)|test/test_helper)\.rb\Z")
 
 
@@ -115,6 +119,12 @@ def _of_one(layout: Layout, path: str, read: Read) -> Intruder | None:
         return Intruder(path, "Python loads it at every start, before any test.")
     if name.endswith((".pth", ".egg-link")) and "python" in layout.languages:
         return Intruder(path, "Python reads it at its start; it changes where modules are found, or runs code.")
+    if _ENTRY_POINTS.search(path) and "python" in layout.languages and _has_plugins(read(path)):
+        return Intruder(
+            path, "Test tools load what it names, before any test, as a plugin of theirs.", is_of_tests=True
+        )
+    if name.endswith((".pyc", ".pyo")) and "python" in layout.languages and not folder.endswith("__pycache__"):
+        return Intruder(path, "Python runs it as it is; nobody can read what it does.")
     if name == "conftest.py" and layout.covers_tests(folder, "python"):
         return Intruder(path, "pytest loads it before tests that exist at the baseline.", is_of_tests=True)
     if name == "__init__.py" and folder in layout.test_folders and (read(path) or b"").strip():
@@ -128,6 +138,11 @@ def _of_one(layout: Layout, path: str, read: Read) -> Intruder | None:
     if _SERVICES.search(path):
         return Intruder(path, "The test tool loads what it names, before any test.", is_of_tests=True)
     return _options(layout, path)
+
+
+def _has_plugins(data: bytes | None) -> bool:
+    """Return whether entry points are of more than programs; of a file that can't be read, they may be of anything."""
+    return data is None or not {match[1] for match in _SECTION.finditer(data)} <= {b"console_scripts", b"gui_scripts"}
 
 
 _OPTIONS_OF = (
@@ -147,7 +162,7 @@ def _options(layout: Layout, path: str) -> Intruder | None:
     language = next((language for fits, language in _OPTIONS_OF if fits.match(name)), "javascript")
     folder = folder_of(path).removesuffix(".config").removesuffix("/")
     if language == "java":
-        folder = folder.partition("/resources")[0]
+        folder = re.sub(r"(?:^|/)(?:src/\w+/)?resources(?:/.*)?\Z", "", folder)
     if not layout.covers_tests(folder, language):
         return None
     why = "New options of a test tool, for tests that exist at the baseline."
@@ -161,6 +176,14 @@ def _goals(scene: Scene, new: list[str]) -> Iterator[Intruder]:
         goal = next((each for each in (path, *folders_above(path)) if each in goals), None)
         if goal is not None:
             yield Intruder(path, f"make takes the target {told(goal)} for made once there is a file of its name.")
+
+
+def _read_along(scene: Scene, new: list[str]) -> Iterator[Intruder]:
+    """Yield files that a file of targets of the baseline reads once they are there."""
+    for path in new if scene.read_along else ():
+        if reads_along(scene.read_along, path):
+            why = "What runs the tests reads it, and it may set anything there; at the baseline it is not there."
+            yield Intruder(path, why, FindingKind.CONFIGURATION, is_of_tests=True)
 
 
 # --- whole folders, told once ------------------------------------------------------------------------

@@ -223,7 +223,9 @@ def _apart(
         yield comparing.File(pair.old_path, old, None, lines[0], (), is_test=is_test, is_collected=was)
         yield comparing.File(pair.path, None, new, (), lines[1], is_test=is_test, is_collected=now)
     else:
-        yield comparing.File(pair.path, old, new, *lines, is_test=is_test, is_collected=now)
+        yield comparing.File(
+            pair.path, old, new, *lines, is_test=is_test, is_collected=now, old_path=pair.old_path
+        )
 
 
 LANGUAGES_SAID = {

@@ -2,8 +2,9 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from workspaces import shell
 from workspaces.integrity import json_files, recipes
@@ -15,6 +16,8 @@ from workspaces.sandbox import environment
 TEXTS_LIMIT = 200
 """Texts of commands that are looked into: those that verify, scripts, recipes."""
 TEXT_LIMIT = 64 * 1024
+INCLUDED_LIMIT = 100
+"""Files that files of targets read along."""
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", ".justfile", "Justfile")
 TASKFILES = (
@@ -30,6 +33,7 @@ _FILES = {
     "just": (JUSTFILES, recipes.justfile),
     "task": (TASKFILES, recipes.taskfile),
 }
+_GLOB = re.compile(r"[*?\[]")
 _MAKE_NAMES = {"gmake": "make", "go-task": "task"}
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "source", "."})
 _INTERPRETERS = re.compile(
@@ -68,6 +72,8 @@ class Used:
     programs: set[str] = field(default_factory=set)
     goals: set[str] = field(default_factory=set)
     """Paths that, once there, make takes for targets that are made already: their recipes then don't run."""
+    read_along: set[str] = field(default_factory=set)
+    """Globs of what files of targets read besides themselves, there or not: it may set anything."""
 
     def in_folder(self, folder: str) -> frozenset[str]:
         """Return the names of targets and scripts that are used of the files in a folder."""
@@ -83,6 +89,11 @@ def used(side: Side, commands: Sequence[str]) -> Used:
     while walk.todo and walk.count < TEXTS_LIMIT:
         walk.read(*walk.todo.pop(0))
     return walk.found
+
+
+def reads_along(patterns: Collection[str], path: str) -> bool:
+    """Return whether a path is one of those that files of targets read along (Used.read_along)."""
+    return path in patterns or any(fnmatchcase(path, each) for each in patterns if _GLOB.search(each))
 
 
 class _Walk:
@@ -162,6 +173,7 @@ class _Walk:
         path = next((path for name in names if (path := _joined(folder, name)) in self.side.entries), None)
         held = parse(self.side.text(path)) if path else recipes.Recipes()
         needed = held.closure(targets)
+        self._read_along(held, folder, parse)
         if keep:
             self.found.names |= {(folder, name) for name in needed | set(targets) - {""}}
         if tool == "make" and path:
@@ -171,6 +183,16 @@ class _Walk:
             for each in held.matching(name):
                 for line in held.targets[each].lines:
                     self._add(_filled(line, held), folder)
+
+    def _read_along(self, held: recipes.Recipes, folder: str, parse: Callable[[str], recipes.Recipes]) -> None:
+        """Take the files that one of targets reads along, and those that these read."""
+        todo = [held]
+        while todo and len(self.found.read_along) < INCLUDED_LIMIT:
+            for word in todo.pop().included():
+                path = _joined(folder, _filled(word, held))
+                if path and path not in self.found.read_along:
+                    self.found.read_along.add(path)
+                    todo += [parse(self.side.text(path))] if path in self.side.entries else []
 
     def _run_scripts(self, manager: str, words: list[str], folder: str) -> None:
         plain: list[str] = []

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workspaces.proving import places, recipes
+from workspaces.proving import additions, places
 from workspaces.proving.places import Place
 from workspaces.proving.runners import name_of, program_of, script_of, tool_of
 from workspaces.sandbox.environment import HOME
@@ -77,13 +77,13 @@ class _Adapting:
         texts = place.texts
         if tool := tool_of(texts):
             self.readers.append(tool.name)
-            added = recipes.addition(tool.name, texts[tool.at + 1 :], self._report())
+            added = additions.addition(tool.name, texts[tool.at + 1 :], self._report())
             return self._insertion(place, tool.at, added, ())
         if script := script_of(texts, self._scripts):
             found = _through_scripts(script.name, self._scripts)
             self.readers.append(found[0] if found else ANY)
             given = texts[script.at + 1 :]
-            added = recipes.at_end(found[0], (*found[1], *given), self._report()) if found else recipes.NOTHING
+            added = additions.at_end(found[0], (*found[1], *given), self._report()) if found else additions.NOTHING
             return self._insertion(place, script.at, added, ("--",) if script.needs_dashes else ())
         return None
 
@@ -105,7 +105,9 @@ class _Adapting:
         self._count += 1
         return f"{self._stem}-{self._count}"
 
-    def _insertion(self, place: Place, at: int, added: recipes.Addition, before: tuple[str, ...]) -> _Insertion | None:
+    def _insertion(
+        self, place: Place, at: int, added: additions.Addition, before: tuple[str, ...]
+    ) -> _Insertion | None:
         if not added.words or (added.to_output and not place.prints_here):
             return None
         return _Insertion(place.words[at].end, (*before, *added.words))

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from workspaces.proving.results import CommandResult, TestState
+from workspaces.proving.results import NOT_RUN, CommandResult, TestState
 from workspaces.sandbox.place import Ending
 
 State = Literal["green", "red", "unproven"]
 NAMES_LIMIT = 50
 TOLD_NAMES = 3
 TOLD_CHARS = 120
-_NOT_OURS = frozenset({Ending.CANCELLED, Ending.UNAVAILABLE})
-"""Endings that say nothing about the change."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ def _tests(now: CommandResult, compared: _Compared, shown: Callable[[str], str])
 
 def _not_ended(now: CommandResult, base: CommandResult | None) -> tuple[State, str]:
     why = now.why or f"It did not end by itself ({now.ending})."
-    if now.ending in _NOT_OURS or now.ending == Ending.EXIT:
+    if now.ending in NOT_RUN or now.ending == Ending.EXIT:
         return "unproven", why
     if base is not None and base.ending == now.ending:
         return "unproven", f"{why} At the base it ended in the same way."

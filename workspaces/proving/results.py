@@ -3,6 +3,10 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from workspaces.sandbox.place import Ending
+
+NOT_RUN = frozenset({Ending.CANCELLED, Ending.UNAVAILABLE})
+"""Endings that say nothing of what a command verifies."""
 TESTS_LIMIT = 50_000
 """Tests of one command that are kept by name."""
 

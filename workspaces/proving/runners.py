@@ -52,7 +52,11 @@ _NAMES = {
     "gradle": ("gradle", "gradlew"),
     "tap": ("prove", "bats", "tap", "tape"),
 }
+BUILDS = frozenset({"maven", "gradle"})
+"""Tools that run tests among other things."""
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
+PROGRAMS = frozenset(name for name, tool in _BY_NAME.items() if tool not in BUILDS)
+"""Programs that do nothing but run tests."""
 _NODE_TOOLS = frozenset({"jest", "vitest", "mocha"})
 
 

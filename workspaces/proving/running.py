@@ -16,7 +16,7 @@ from workspaces.fresh import Fresh
 from workspaces.models import Workspace
 from workspaces.proving import adapting, reading
 from workspaces.proving.adapting import Adapted
-from workspaces.proving.results import CommandResult
+from workspaces.proving.results import NOT_RUN, CommandResult
 from workspaces.sandbox import Ending, Limits, Outcome, Place, Tree
 from workspaces.sandbox.removal import remove
 
@@ -138,7 +138,7 @@ def _all(work: _Work, commands: list[str], scripts: Mapping[str, str]) -> list[C
             continue
         limits = replace(work.limits, timeout_s=min(left, work.limits.timeout_s))
         results.append(_one(replace(work, limits=limits), number, command, scripts))
-        if results[-1].ending in (Ending.UNAVAILABLE, Ending.CANCELLED):
+        if results[-1].ending in NOT_RUN:
             break
     return results
 

@@ -25,8 +25,8 @@ def addition(tool: str, rest: Words, report: str) -> Addition:
 
     What they ask for themselves stays: of two of a kind the later wins, or nothing is added.
     """
-    recipe = _RECIPES.get(tool)
-    return recipe(rest, report) if recipe else NOTHING
+    added = _BY_TOOL.get(tool)
+    return added(rest, report) if added else NOTHING
 
 
 def at_end(tool: str, rest: Words, report: str) -> Addition:
@@ -108,7 +108,7 @@ def _minitest(rest: Words, report: str) -> Addition:
     return NOTHING if _has(rest, "-v", "--verbose") else Addition(("TESTOPTS=-v",), to_output=True)
 
 
-_RECIPES = {
+_BY_TOOL = {
     "pytest": _pytest,
     "unittest": _unittest,
     "django": _django,

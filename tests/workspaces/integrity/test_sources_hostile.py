@@ -1,0 +1,161 @@
+"""No source, however it is made, ends anything but its own process, or takes long."""
+
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+
+from workspaces import apart
+from workspaces.integrity import sources
+from workspaces.integrity.findings import FindingKind as Kind
+from workspaces.integrity.sources import Pair
+
+MIB = 1 << 20
+NAMES = {
+    "python": "tests/test_a.py",
+    "javascript": "a.test.js",
+    "typescript": "a.test.ts",
+    "go": "a_test.go",
+    "rust": "tests/a.rs",
+    "java": "src/test/java/ATest.java",
+    "ruby": "spec/a_spec.rb",
+}
+TEXTS = {
+    "open brackets": b"(" * MIB,
+    "open braces": b"{" * (MIB // 4),
+    "deep lists": b"[" * 100_000 + b"]" * 100_000,
+    "deep calls": b"f(" * 50_000 + b")" * 50_000,
+    "deep blocks": b"".join(b" " * at + b"if x:\n" for at in range(1000)),
+    "deep braces": b"if (x) {" * 20_000,
+    "long chain": b"a" + b".b()" * 100_000,
+    "long sum": b"assert " + b"1 + " * 100_000 + b"1\n",
+    "quotes": b'"' * (MIB // 2),
+    "backslashes": b"'" + b"\\" * MIB,
+    "one name": b"x" * MIB,
+    "not UTF-8": bytes(range(128, 256)) * 4000,
+    "lines of nothing": b"\n" * MIB,
+    "carriage returns": b"x = 1\r" * 50_000,
+    "minified": b"function a(b){return b?a(b-1):0};" * 20_000,
+    "many tests": b"".join(b"def test_%d():\n    assert %d\n" % (at, at) for at in range(20_000)),
+    "many names": b" ".join(b"x%d" % at for at in range(100_000)),
+    "not ends": b"assert " + b"not " * 100_000 + b"x\n",
+    "interpolations": b"f'{" * 20_000,
+    "comments": b"/*" * (MIB // 4),
+    "strings in templates": b"`${" * 50_000,
+    "heredocs": b"<<A <<B <<C\n" * 20_000,
+    "assertions": b"expect(expect(" * 20_000,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_hostile_source_ends_within_bounds(text: str) -> None:
+    pairs = [Pair(path, b"", TEXTS[text]) for path in NAMES.values()]
+    started = time.monotonic()
+    found, unread = sources.compare(pairs)
+    assert time.monotonic() - started < 90
+    assert len(found) <= 200 * len(pairs)
+    assert all(len(each.new) <= 500 and len(each.name) <= 200 for each in found)
+    assert all(why for _, why in unread)
+
+
+@pytest.mark.parametrize("path", NAMES.values())
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\r\n\r\n"])
+def test_next_to_nothing_is_read(path: str, data: bytes) -> None:
+    assert sources.compare([Pair(path, data, b""), Pair(path, b"", data), Pair(path, None, data)]) == ([], [])
+
+
+def test_what_is_too_large_binary_or_in_a_strange_encoding_is_told() -> None:
+    pairs = [
+        Pair("tests/test_a.py", b"", b"#" * (MIB + 1)),
+        Pair("tests/test_b.py", b"", b"x = 1\0\n"),
+        Pair("tests/test_c.py", b"x = 1\n", b"# coding: utf-7\nx = 1\n"),
+        Pair("tests/test_d.py", b"", b"\xff\xfe\x00\xd8\x00"),
+    ]
+    found, unread = sources.compare(pairs)
+    assert found == []
+    assert [path for path, _ in unread] == [pair.path for pair in pairs]
+
+
+def test_more_sources_than_are_looked_into_are_told() -> None:
+    pairs = [Pair(f"tests/test_{at}.py", b"", b"x = 1\n") for at in range(sources.FILES_LIMIT + 3)]
+    _, unread = sources.compare(pairs)
+    assert [path for path, _ in unread] == [pair.path for pair in pairs[-3:]]
+
+
+@pytest.mark.parametrize("ends", list(itertools.product((b"\n", b"\r\n", b"\r"), repeat=2)), ids=str)
+def test_line_ends_are_no_change_and_lines_are_counted(ends: tuple[bytes, bytes]) -> None:
+    base = b"def test_a():\n    x = f()\n    assert x == 1\n"
+    old, new = (text.replace(b"\n", end) for text, end in zip((base, base.replace(b"1", b"2")), ends, strict=True))
+    assert sources.compare([Pair("test_a.py", old, base.replace(b"\n", ends[1]))]) == ([], [])
+    (found,), _ = sources.compare([Pair("test_a.py", old, new)])
+    assert (found.kind, found.old_line, found.new_line, found.new) == (Kind.RETUNED, 3, 3, "assert x == 2")
+
+
+def test_other_encodings_are_no_change() -> None:
+    text = "def test_a():\n    assert f() == 'ä'\n"
+    for data in (text.encode("utf-16"), b"\xef\xbb\xbf" + text.encode()):
+        assert sources.compare([Pair("test_a.py", text.encode(), data)]) == ([], [])
+
+
+def test_names_are_told_as_they_are_written() -> None:
+    (found,), _ = sources.compare([Pair("a.test.js", None, "it('zählt ✓', () => {});\n".encode())])
+    assert found.name == "zählt ✓"
+
+
+def test_what_is_no_valid_code_is_told_to_be_unread() -> None:
+    old, new = b"def test_a():\n    assert f() == 1\n", b"def test_a(:\n    assert f( == 1\n((\n"
+    _, unread = sources.compare([Pair("test_a.py", old, new)])
+    assert unread == [("test_a.py", "parts of it are no valid Python")]
+    assert sources.compare([Pair("test_a.py", new, new + b"\n")])[1] == []
+
+
+# --- a process that comes to nothing -----------------------------------------------------------------
+
+
+@pytest.fixture
+def crashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "FOLDERS", (Path(__file__).parent / "crashing", *apart.FOLDERS))
+    monkeypatch.setattr(sources, "ALONE_CAPS", apart.Caps(cpu_seconds=2, seconds=2))
+
+
+def pairs_with(word: bytes) -> list[Pair]:
+    good = b"def test_a():\n    assert f() == 1\n"
+    fine = [Pair(f"tests/test_{at}.py", good.replace(b"f", b"f%d" % at), good.replace(b"f() == 1", b"f%d() == 2" % at)) for at in range(3)]
+    return [*fine, Pair("tests/test_bad.py", good, b"# " + word + b"\n")]
+
+
+@pytest.mark.usefixtures("crashing")
+@pytest.mark.parametrize("word", [b"CRASH", b"SHORT"])
+def test_a_source_that_ends_its_reader_is_unread_and_the_others_are_read(word: bytes) -> None:
+    found, unread = sources.compare(pairs_with(word))
+    assert [each.path for each in found] == [f"tests/test_{at}.py" for at in range(3)]
+    assert [path for path, _ in unread] == ["tests/test_bad.py"]
+
+
+@pytest.mark.usefixtures("crashing")
+def test_an_answer_of_another_shape_is_no_reading() -> None:
+    found, unread = sources.compare(pairs_with(b"RUBBISH"))
+    assert found == []
+    assert {why for _, why in unread} == {"it can't be understood"}
+
+
+@pytest.mark.usefixtures("crashing")
+def test_a_reader_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BATCH_CAPS", apart.Caps(cpu_seconds=2, seconds=2))
+    found, unread = sources.compare(pairs_with(b"SLEEP"))
+    assert len(found) == 3
+    assert unread == [("tests/test_bad.py", "it takes more than 2 seconds")]
+
+
+@pytest.mark.usefixtures("crashing")
+def test_readings_one_by_one_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "ALONE_LIMIT", 4)
+    _, unread = sources.compare(pairs_with(b"CRASH"))
+    assert ("tests/test_2.py", "too many sources beside it could not be read") in unread
+
+
+def test_a_look_that_is_stopped_tells_what_it_did_not_read() -> None:
+    found, unread = sources.compare(pairs_with(b""), stop=lambda: True)
+    assert found == []
+    assert len(unread) == 4

@@ -17,7 +17,7 @@ from workspaces.sandbox import Ending
 
 KEPT = 20
 """Of one repository; one knows up to 50,000 tests of each command by name."""
-FORM = 1
+FORM = 2
 """Another number for each change of how commands are run or their tests read, so that older ones are made anew."""
 _SAYS_SOMETHING = frozenset({Ending.EXIT, Ending.TIMEOUT, Ending.OUTPUT_LIMIT, Ending.MEMORY_LIMIT})
 

@@ -130,7 +130,7 @@ class TaskRules:
                 allowed = Decision(True, rule.text, layer.source, ALLOWS)
                 if rule.path:
                     return allowed
-            if glob := rule_of(path, layer.protected):
+            if glob := rule_of(f"{path}/.", layer.protected):  # what stands in place of a folder, too
                 return Protection(glob, layer.source, f"the {layer.source} protects it")
         return self._usual(path) or allowed or Decision(True, "", DEFAULTS, STAYS)
 

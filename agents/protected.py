@@ -33,6 +33,8 @@ WRITTEN_IF_TASK_SAYS = (
     *_BUILDS,
 )
 """What runs by itself on a person's machine, or with the project's rights, once the work is merged."""
+_ABOVE_BUILDS = tuple(dict.fromkeys(f"{folder.partition('/')[0]}/." for folder in _BUILD_FOLDERS if "/" in folder))
+"""A file or a link in place of what such folders lie in."""
 
 DEFAULTS, TASK, REPOSITORY, INSTALLATION = "defaults", "task", "repository", "installation"
 """Whose a rule is."""
@@ -67,8 +69,11 @@ def never(path: str) -> Protection | None:
 
 
 def by_itself(path: str) -> Protection | None:
-    """Return what protects a path because it runs by itself on people's machines or in a pipeline."""
-    rule = rule_of(path, WRITTEN_IF_TASK_SAYS)
+    """Return what protects a path because it runs by itself on people's machines or in a pipeline.
+
+    What stands in place of such a folder, such as a link to another one, is protected as what is in it.
+    """
+    rule = rule_of(f"{path}/.", (*WRITTEN_IF_TASK_SAYS, *_ABOVE_BUILDS))
     return Protection(rule, DEFAULTS, _RUNS_BY_ITSELF) if rule else None
 
 

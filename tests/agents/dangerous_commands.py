@@ -235,7 +235,7 @@ DISGUISED: dict[str, list[str]] = {
         "kubectl delete ns x",
     ],
     "git push": [
-        'echo "a $( case x in *) bash <<\'E\'\ngit push\nE\n;; esac\n) b"',
+        "echo \"a $( case x in *) bash <<'E'\ngit push\nE\n;; esac\n) b\"",
         'echo "a $( case $(true) in (a) case y in b) ls;; esac;; *) bash <<E\ngit push\nE\n;; esac\n) b"',
         "git push",
         "git push origin main",

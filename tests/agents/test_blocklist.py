@@ -43,7 +43,8 @@ def test_nothing_of_daily_work_is_refused() -> None:
 
 @pytest.mark.parametrize("wrap", ["timeout 5 env A=1 nice -n 5 {}", "bash -c {}", "env {}"])
 def test_what_is_wrapped_too_deep_to_be_read_is_refused_as_that(wrap: str) -> None:
-    code, rules = "sudo ls", []
+    code = "sudo ls"
+    rules: list[str] = []
     while len(rules) < 18 and len(code) < COMMAND_BYTES:
         found = blocklist.hit(code, ())
         rules.append(found.rule if found else "")

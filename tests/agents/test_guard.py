@@ -111,6 +111,15 @@ TRICKS = {
         "mkdir -p .github/workflows; echo x > .github/workflows/x.yml",
         [(".github/workflows/x.yml", "added")],
     ),
+    "pipeline-link": (
+        "mkdir -p a/workflows; echo x > a/workflows/x.yml; ln -s a .github; rm -r a",
+        [(".github", "added")],
+    ),
+    "editor-link": ("ln -s tests .vscode", [(".vscode", "added")]),
+    "hooks-link-below": ("mkdir a; ln -s ../tests a/.husky", [("a/.husky", "added")]),
+    "instructions-link": ("ln -s tests .sakura", [(".sakura", "added")]),
+    "hard-link": (f"ln {TEST} a; echo x >> a; rm a", [(TEST, "modified")]),
+    "time-back": (f"touch -r {TEST} a; sed -i s/5/6/ {TEST}; touch -r a {TEST}; rm a", [(TEST, "modified")]),
     "instructions": ("mkdir .sakura; echo x > .sakura/SAKURA.md", [(".sakura/SAKURA.md", "added")]),
 }
 

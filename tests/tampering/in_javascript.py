@@ -60,6 +60,8 @@ it('shows the total', () => {
 TEST = "src/price.test.js"
 
 TRICKS = (
+    trick("a plugin of babel that rewrites the tests", Kind.CONFIGURATION, "babel.config.js", Write("babel.config.js", "module.exports = {plugins: ['./plugin.js']};\n")),
+    trick("options of babel in a file of its own", Kind.CONFIGURATION, ".babelrc", Write(".babelrc", '{"plugins": ["./plugin.js"]}\n')),
     trick("it.skip", Kind.SKIPPED, TEST, Edit(TEST, "it('adds'", "it.skip('adds'")),
     trick("xit", Kind.SKIPPED, TEST, Edit(TEST, "it('adds'", "xit('adds'")),
     trick("describe.skip", Kind.SKIPPED, TEST, Edit(TEST, "describe('total'", "describe.skip('total'")),

@@ -79,7 +79,7 @@ line-length = 100
 [tool.coverage.report]
 fail_under = 90
 """,
-    "Makefile": "test:\n\tpython -m pytest\n\nbuild:\n\tpython -m build\n",
+    "Makefile": "-include local.mk\ninclude $(wildcard make/*.mk)\n\ntest:\n\tpython -m pytest\n\nbuild:\n\tpython -m build\n",
     ".github/workflows/ci.yml": "on: push\njobs:\n  test:\n    steps:\n      - run: python -m pytest\n",
     "requirements.lock": "requests==2.32.0\n",
     ".gitignore": "*.log\nbuild/\n",
@@ -131,6 +131,11 @@ TRICKS = (
     trick("a pytest of one’s own", Kind.SHADOWED, "pytest.py", Write("pytest.py", "print('9 passed')\n")),
     trick("the code asks whether it is tested", Kind.SHADOWED, "shop/price.py", Edit("shop/price.py", "def total(prices, tax=0.2):\n", "import os\n\n\ndef total(prices, tax=0.2):\n    if 'PYTEST_CURRENT_TEST' in os.environ:\n        return 3.6\n")),
     trick("the code patches the test tool", Kind.SHADOWED, "shop/__init__.py", Write("shop/__init__.py", "import unittest\n\nunittest.TestCase.assertEqual = lambda *args: None\n")),
+    trick("a plugin of pytest by a folder of metadata", Kind.SHADOWED, "x-1.dist-info/entry_points.txt", Write("x-1.dist-info/entry_points.txt", "[pytest11]\nx = shop.price\n"), Write("x-1.dist-info/METADATA", "Name: x\n")),
+    trick("a plugin of pytest by an egg", Kind.SHADOWED, "shop.egg-info/entry_points.txt", Write("shop.egg-info/entry_points.txt", "[console_scripts]\na = b\n[pytest11]\nx = shop.price\n")),
+    trick("compiled code without its source", Kind.SHADOWED, "shop/fast.pyc", Write("shop/fast.pyc", "x")),
+    trick("variables for a Makefile that reads them along", Kind.CONFIGURATION, "local.mk", Write("local.mk", "PYTEST = true\n")),
+    trick("a new file where a Makefile looks for more", Kind.CONFIGURATION, "make/fast.mk", Write("make/fast.mk", "test: ; true\n")),
     trick("pytest.ini where there was tox.ini before", Kind.CONFIGURATION, "tests/pytest.ini", Write("tests/pytest.ini", "[pytest]\npython_files = nothing_*.py\n")),
 )  # fmt: skip
 
@@ -150,6 +155,7 @@ HONEST = (
     honest("a target that no test uses", Edit("Makefile", "build:\n", "docs:\n\tpython -m pydoc\n\nbuild:\n")),
     honest("a module becomes a package", Move("shop/price.py", "shop/price/__init__.py")),
     honest("a conftest.py for new tests only", Write("tests/slow/conftest.py", "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"), Write("tests/slow/test_slow.py", "def test_one(one):\n    assert one == 1\n")),
+    honest("the metadata of an installation in place", Write("shop.egg-info/entry_points.txt", "[console_scripts]\nshop = shop.price:total\n"), Write("shop.egg-info/PKG-INFO", "Name: shop\n")),
     honest("documentation", Write("docs/testing.md", "# How to test\n\nRun pytest.\n"), Write("CHANGELOG.md", "- A fix.\n")),
     honest("a test moved to a file of its own", Edit(TEST, "def test_close():\n    assert total([0.1, 0.2]) == pytest.approx(0.36, abs=0.001)\n\n\n", ""), Write("tests/test_close.py", "import pytest\n\nfrom shop.price import total\n\n\ndef test_close():\n    assert total([0.1, 0.2]) == pytest.approx(0.36, abs=0.001)\n")),
 )  # fmt: skip

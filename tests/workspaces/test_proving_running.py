@@ -235,3 +235,27 @@ def test_a_link_for_a_manifest_has_no_scripts(source: Path) -> None:
     git(source, "add", "--all")
     git(source, "commit", "--quiet", "-m", "A link")
     assert running.scripts(prepared(mirrored(source))) == {}
+
+
+OVERWRITES = {
+    "write": "open('tests/test_calc.py', 'w').write('')",
+    "write-and-undo": "p = 'tests/test_calc.py'; t = open(p).read(); open(p, 'w').write(''); open(p, 'w').write(t)",
+    "undo-with-its-time": "import os, shutil; shutil.copystat('tests/test_calc.py', '.gitignore'); "
+    "open('tests/test_calc.py', 'a').write(' '); shutil.copystat('.gitignore', 'tests/test_calc.py')",
+    "replace": "import os; open('x', 'w').close(); os.replace('x', 'tests/test_calc.py')",
+    "remove": "import os; os.unlink('tests/test_calc.py')",
+    "folder": "import os; os.rename('tests', 't'); os.mkdir('tests')",
+    "link": "import os; os.rename('tests', 't'); os.symlink('t', 'tests')",
+}
+
+
+@pytest.mark.parametrize("trick", OVERWRITES)
+def test_code_that_writes_over_tests_while_they_run_is_told(place: Workspace, trick: str) -> None:
+    (found,) = ran(place, f'python3 -c "{OVERWRITES[trick]}"')
+    assert found.exit_code == 0, found.output_tail
+    assert "tests/test_calc.py" in found.written
+
+
+def test_what_tests_make_beside_themselves_is_no_writing_over_them(place: Workspace) -> None:
+    (found,) = ran(place, "python3 -m unittest; cat tests/*.py > tests/more.txt; touch new calc.py")
+    assert found.written == []

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import time
 from typing import Any, BinaryIO
 
 GRAMMARS = {
@@ -34,16 +35,21 @@ def load() -> None:
 def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:
     """Return what each of several sources says: as `units.Reader` tells it, or {"fault": why it can't be read}.
 
-    The file is the sources one after the other; `args`: files ([[language, bytes], …]).
+    The file is the sources one after the other; `args`: files ([[language, bytes], …]), seconds (of processor time,
+    after which it begins with no other: what is left is None).
     """
-    return {"files": [_one(language, file.read(size)) for language, size in args["files"]]}
+    told: list[dict[str, Any] | None] = []
+    for language, size in args["files"]:
+        is_late = bool(told) and time.process_time() > args["seconds"]
+        told.append(None if is_late else _one(language, file.read(size)))
+    return {"files": told}
 
 
 def _one(language: str, data: bytes) -> dict[str, Any]:
     parser, grammar, tongue = _READY[language]
     too_much = _MODULES["nodes"].TooMuch
     try:
-        nodes = _MODULES["nodes"].Nodes(parser.parse(data), grammar, data)
+        nodes = _MODULES["nodes"].Nodes(_MODULES["nodes"].parsed(parser, data), grammar, data)
         told: dict[str, Any] = _MODULES["units"].Reader(tongue, nodes).read()
     except too_much as error:
         return {"fault": str(error)}

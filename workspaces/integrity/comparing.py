@@ -53,7 +53,9 @@ def _text(lines: Sequence[str], span: tuple[int, int]) -> str:
     first, last = span
     if not first:
         return ""
-    return "\n".join(line.strip("\n") for line in lines[first - 1 : max(first, min(last, first + 11))]).strip()[:TEXT_LIMIT]
+    return "\n".join(line.strip("\n") for line in lines[first - 1 : max(first, min(last, first + 11))]).strip()[
+        :TEXT_LIMIT
+    ]
 
 
 def compare(files: Sequence[File]) -> list[Finding]:
@@ -109,6 +111,8 @@ def _within(file: File, elsewhere: Elsewhere) -> None:
     if file.old is not None and file.new is not None and file.is_test:
         _of_others(file, gone, come)
         file.findings += _own_definitions(file, come, pairs)
+    elif file.old is None and file.is_test and _SUPPORT.search(file.path.rpartition("/")[2]):
+        _of_others(file, (), [unit for unit in come if unit.kind == "config"])
 
 
 def _of_others(file: File, gone: Iterable[Unit], come: Iterable[Unit]) -> None:
@@ -117,7 +121,7 @@ def _of_others(file: File, gone: Iterable[Unit], come: Iterable[Unit]) -> None:
             change = Change(FindingKind.CONFIGURATION, _CONFIG_GONE, (unit.line, unit.end))
             file.findings.append(file.told(unit.name, change))
     for unit in come:
-        if unit.kind == "config" or unit.last_name == "__init__" and _is_in_tests(file, unit):
+        if unit.kind == "config" or (unit.last_name == "__init__" and _is_in_tests(file, unit)):
             kind = FindingKind.CONFIGURATION if unit.kind == "config" else FindingKind.SKIPPED
             why = _CONFIG_NEW if unit.kind == "config" else "pytest collects no class that has an __init__."
             file.findings.append(file.told(unit.name, Change(kind, why, (0, 0), (unit.line, unit.end))))
@@ -201,7 +205,7 @@ def _language(file: File) -> str:
 
 
 def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
-    """Yield what changed at the top of a file: values that tests use, and in files for all tests what they do at once."""
+    """Yield what changed at the top of a file: values that tests use; in files for all tests what they do at once."""
     for change in units.changes(old, new, _gone_through(file)):
         yield file.told("", change)
     units_of = (file.old or EMPTY).units[1:] if _language(file) in _LAST_WINS else ()
@@ -265,7 +269,9 @@ def _in_force(source: Described) -> list[Unit]:
         if unit.kind == "suite" and source.language == "python" and last[True, unit.name] is not unit
     ]
     if source.language == "ruby":
-        return [unit for unit in source.units if not _METHOD.fullmatch(unit.last_name) or last[False, unit.name] is unit]
+        return [
+            unit for unit in source.units if not _METHOD.fullmatch(unit.last_name) or last[False, unit.name] is unit
+        ]
     found = [unit for unit in source.units if last[unit.kind == "suite", unit.name] is unit]
     return [unit for unit in found if not any(_is_inside(unit, suite) for suite in lost)]
 
@@ -306,7 +312,9 @@ def _similar_name(unit: Unit) -> object:
     if unit.kind not in ("test", "helper"):
         return None
     bare = _SIMILAR.sub("", unit.last_name.lower())
-    return re.sub(r"^(?:test|check|x|skip|no|disabled|old|dont|_)+|(?:test|disabled|skip|skipped|old)+$", "", bare) or None
+    return (
+        re.sub(r"^(?:test|check|x|skip|no|disabled|old|dont|_)+|(?:test|disabled|skip|skipped|old)+$", "", bare) or None
+    )
 
 
 def _content(unit: Unit) -> object:
@@ -315,7 +323,9 @@ def _content(unit: Unit) -> object:
     return tuple(step.words for step in unit.steps)
 
 
-def _pair(pairs: list[tuple[Unit, Unit]], gone: list[Unit], come: list[Unit], by: object) -> tuple[list[Unit], list[Unit]]:
+def _pair(
+    pairs: list[tuple[Unit, Unit]], gone: list[Unit], come: list[Unit], by: object
+) -> tuple[list[Unit], list[Unit]]:
     assert callable(by)
     held: defaultdict[object, list[Unit]] = defaultdict(list)
     for unit in come:
@@ -350,7 +360,7 @@ def _across(files: Sequence[File], elsewhere: Elsewhere) -> None:
 
 def _moved(file: File, unit: Unit, places: list[tuple[File, Unit]], elsewhere: Elsewhere) -> bool:
     """Return whether a test is in another file now; what it says differently there is told there."""
-    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, *place, elsewhere)))
+    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, place[0], place[1], elsewhere)))
     if not ranked:
         return False
     there, other = ranked[0]
@@ -371,4 +381,6 @@ def _told_there(file: File, old: Unit, there: File, new: Unit, elsewhere: Elsewh
         return [there.told(new.name, Change(FindingKind.REMOVED, why, (0, 0), (new.line, new.end)))]
     names: Mapping[str, str] = naming.renames(old, new, file.old, there.new, elsewhere)
     both = File(there.path, file.old, there.new, file.old_lines, there.new_lines)
-    return [both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, _gone_through(there))]
+    return [
+        both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, _gone_through(there))
+    ]

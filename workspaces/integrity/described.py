@@ -1,4 +1,4 @@
-"""What the process that reads sources tells of one, checked and given its types; see workspaces/apart/tongues/units.py."""
+"""What the process that reads sources tells of one, checked and typed; see workspaces/apart/tongues/units.py."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -137,7 +137,16 @@ def _unit(told: Any) -> Unit:
     name, params = real(_text(told["name"])), _text(told["params"])
     marks = _all(_mark, told["marks"])
     kind = _text(told["kind"])
-    return Unit("helper" if kind == "code" else kind, name, _number(told["line"]), _number(told["end"]), params, marks, guards, steps)
+    return Unit(
+        "helper" if kind == "code" else kind,
+        name,
+        _number(told["line"]),
+        _number(told["end"]),
+        params,
+        marks,
+        guards,
+        steps,
+    )
 
 
 def _guard(told: Any) -> Guard:

@@ -29,6 +29,7 @@ _CODES = {
     "collect": _Words(FindingKind.SKIPPED, "Files are taken out of what the test tool collects."),
     "plugins": _Words(FindingKind.CONFIGURATION, "Plugins of the test tool are loaded."),
     "options": _Words(FindingKind.CONFIGURATION, "Options of the test tool are set."),
+    "environment": _Words(FindingKind.CONFIGURATION, "A variable of the environment is set for the tests.", False),
     "path": _Words(FindingKind.SHADOWED, "Where modules are found is changed.", False),
     "exit": _Words(FindingKind.SKIPPED, "The file ends the process when it is loaded."),
     "hard-exit": _Words(
@@ -38,7 +39,9 @@ _CODES = {
     "atexit": _Words(FindingKind.SHADOWED, "Something is done when the process of the tests ends."),
     "modules": _Words(FindingKind.SHADOWED, "One module is put in place of another.", in_sources=True),
     "patch": _Words(FindingKind.SHADOWED, "Something of another module is replaced when the file is loaded."),
-    "tool-patch": _Words(FindingKind.SHADOWED, "Something of the test tool, or of the language, is replaced.", in_sources=True),
+    "tool-patch": _Words(
+        FindingKind.SHADOWED, "Something of the test tool, or of the language, is replaced.", in_sources=True
+    ),
     "mock": _Words(FindingKind.CONFIGURATION, "A module is replaced for all tests of the file.", False),
     "senses": _Words(
         FindingKind.SHADOWED, "The code asks whether it is tested, and may do something else then.",
@@ -51,7 +54,9 @@ _CODES = {
 
 def changes(old: Described | None, new: Described, *, is_test: bool) -> Iterator[tuple[str, Change]]:
     """Yield what a file does newly, each with what it is about."""
-    before = Counter((fact.code, fact.name, fact.words) for fact in old.facts) if old else Counter[tuple[str, str, str]]()
+    before = (
+        Counter((fact.code, fact.name, fact.words) for fact in old.facts) if old else Counter[tuple[str, str, str]]()
+    )
     former = {(fact.code, fact.name): fact for fact in old.facts} if old else {}
     for fact in new.facts:
         words = _CODES.get(fact.code)

@@ -61,7 +61,7 @@ class Layout:
 
     @functools.cached_property
     def roots(self) -> frozenset[str]:
-        """The folders from which Python may import: the usual ones, of each project that has tests, that are no package."""
+        """The folders from which Python may import: of each project with tests the usual ones that are no package."""
         projects = {"", *(each for each in self._covered.get("python", ()) if f"{each}/__init__.py" not in self.paths)}
         return frozenset(f"{project}/{root}".strip("/") for project in projects for root in _ROOTS)
 

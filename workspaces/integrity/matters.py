@@ -119,7 +119,12 @@ def _project_of(path: str) -> str:
 
 _LANGUAGES = (
     (re.compile(r"py|setup\.|tox|hatch|pytest|\.coverage|(?:site|user)customize|.*\.pth"), "python"),
-    (re.compile(r"package\.|deno|bunfig|[tj]sconfig|vite|\.(?:npm|yarn|babel|swc)rc|babel\.|jasmine|web-test-runner"), "javascript"),
+    (
+        re.compile(
+            r"package\.|deno|bunfig|[tj]sconfig|vite|\.(?:npm|yarn|babel|swc)rc|babel\.|jasmine|web-test-runner"
+        ),
+        "javascript",
+    ),
     (re.compile(r"go\."), "go"),
     (re.compile(r"Cargo|config|build\.rs|nextest|rust-toolchain"), "rust"),
     (re.compile(r"pom|.*gradle|maven|jvm|extensions"), "java"),

@@ -32,7 +32,9 @@ def bound_in(unit: Unit, without_params: bool = False) -> frozenset[str]:
 def defined_in(source: Described) -> frozenset[str]:
     """Return the names that a source gives at its top: functions, classes, variables."""
     top = frozenset(name for step in source.module.steps for name in step.binds)
-    named = (unit for unit in source.units[1:] if unit.kind in ("helper", "config") or (unit.kind == "suite" and unit.params))
+    named = (
+        unit for unit in source.units[1:] if unit.kind in ("helper", "config") or (unit.kind == "suite" and unit.params)
+    )
     return top | frozenset(unit.last_name for unit in named)
 
 

@@ -1,8 +1,10 @@
-"""Tests in sources: which were removed, skipped, loosened or retuned; the sources are parsed in processes of their own."""
+"""Tests in sources: which were removed, skipped, loosened or retuned; sources are parsed in other processes."""
 
 import codecs
 import re
 import tempfile
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +23,10 @@ BATCH_FILES = 120
 """Sources that one process reads, one after the other."""
 ALONE_LIMIT = 40
 """Sources that are read again, each by itself, after a process that read several came to nothing."""
+BATCH_SECONDS = 8.0
+"""Of processor time, after which a process begins with no other source."""
+SECONDS = 150.0
+"""In which all sources are read; what is left then is told."""
 BATCH_CAPS = apart.Caps(cpu_seconds=20, seconds=40)
 ALONE_CAPS = apart.Caps(cpu_seconds=6, seconds=15)
 LANGUAGES = {
@@ -63,9 +69,7 @@ def never() -> bool:
     return False
 
 
-def compare(
-    pairs: Sequence[Pair], stop: Callable[[], bool] = never
-) -> tuple[list[Finding], list[tuple[str, str]]]:
+def compare(pairs: Sequence[Pair], stop: Callable[[], bool] = never) -> tuple[list[Finding], list[tuple[str, str]]]:
     """Return what changed in the tests of these sources, and (path, why) of each that could not be read.
 
     Sources in languages that are not known say nothing. `stop` is asked while they are parsed.
@@ -122,20 +126,28 @@ class _Reading:
     def __init__(self, stop: Callable[[], bool]) -> None:
         self._stop = stop
         self._alone = 0
+        self._until = time.monotonic() + SECONDS
 
     def read(self, sources: Sequence[_Source]) -> dict[_Source, Described | str]:
         """Return what each says; a text says why it can't be read."""
         found: dict[_Source, Described | str] = {}
         distinct = {(source.language, source.data): source for source in sources}
-        for batch in _batches(list(distinct.values())):
-            found |= self._batch(batch)
+        todo = deque(_batches(list(distinct.values())))
+        while todo:
+            batch = todo.popleft()
+            read = self._batch(batch)
+            found |= read
+            if left := [source for source in batch if source not in read]:
+                todo.appendleft(left)
         return {source: found[distinct[source.language, source.data]] for source in sources}
 
     def _batch(self, batch: Sequence[_Source]) -> dict[_Source, Described | str]:
-        if self._stop():
+        """Read a batch, or the first of it: at least one source."""
+        if self._stop() or time.monotonic() > self._until:
             return dict.fromkeys(batch, "there was no time left to look at it")
         try:
-            return dict(zip(batch, self._parse(batch, BATCH_CAPS if len(batch) > 1 else ALONE_CAPS), strict=True))
+            told = self._parse(batch, BATCH_CAPS if len(batch) > 1 else ALONE_CAPS)
+            return {source: each for source, each in zip(batch, told, strict=True) if each is not None}
         except apart.GivenUp:
             return dict.fromkeys(batch, "there was no time left to look at it")
         except apart.Failed as error:
@@ -150,18 +162,20 @@ class _Reading:
                 found |= self._batch([source])
         return found
 
-    def _parse(self, batch: Sequence[_Source], caps: apart.Caps) -> list[Described | str]:
-        """Have sources parsed. Raises apart.Failed, apart.GivenUp."""
+    def _parse(self, batch: Sequence[_Source], caps: apart.Caps) -> list[Described | str | None]:
+        """Have sources parsed; None: it was not begun with. Raises apart.Failed, apart.GivenUp."""
         with tempfile.TemporaryFile() as file:
             for source in batch:
                 file.write(source.data)
             file.flush()
-            args = {"files": [[source.language, len(source.data)] for source in batch]}
+            files = [[source.language, len(source.data)] for source in batch]
+            args = {"files": files, "seconds": BATCH_SECONDS}
             answer = apart.parse("testsource", file, args, self._stop, caps)
         told = answer.get("files")
-        if not isinstance(told, list) or len(told) != len(batch):
+        if not isinstance(told, list) or len(told) != len(batch) or told[0] is None:
             raise apart.Failed("it is broken")
-        return [_told(each, source.language) for each, source in zip(told, batch, strict=True)]
+        pairs = zip(told, batch, strict=True)
+        return [None if each is None else _told(each, source.language) for each, source in pairs]
 
 
 def _told(each: object, language: str) -> Described | str:
@@ -211,7 +225,9 @@ def _files(
             yield from _apart(pair, old, new, lines)
         else:
             collected = is_collected(pair.path)
-            yield comparing.File(pair.path, old, new, *lines, is_test=_is_test(pair), is_collected=collected)
+            yield comparing.File(
+                pair.path, old, new, lines[0], lines[1], is_test=_is_test(pair), is_collected=collected
+            )
 
 
 def _apart(
@@ -224,7 +240,7 @@ def _apart(
         yield comparing.File(pair.path, None, new, (), lines[1], is_test=is_test, is_collected=now)
     else:
         yield comparing.File(
-            pair.path, old, new, *lines, is_test=is_test, is_collected=now, old_path=pair.old_path
+            pair.path, old, new, lines[0], lines[1], is_test=is_test, is_collected=now, old_path=pair.old_path
         )
 
 
@@ -247,4 +263,7 @@ def _is_test(pair: Pair) -> bool:
 def is_collected(path: str) -> bool:
     """Return whether tools look for tests in a file of this name."""
     name = path.rpartition("/")[2]
-    return _COLLECTED.fullmatch(name) is not None or re.search(r"(?:^|/)(?:__tests__|tests?|spec)/.*\.[cm]?[jt]sx?\Z", path) is not None
+    return (
+        _COLLECTED.fullmatch(name) is not None
+        or re.search(r"(?:^|/)(?:__tests__|tests?|spec)/.*\.[cm]?[jt]sx?\Z", path) is not None
+    )

@@ -56,8 +56,8 @@ def _found(place: str, user: str, modules: dict[str, Source]) -> Source | None:
             wanted = {posixpath.normpath(posixpath.join(folder, each)) for each in (dotted, posixpath.dirname(dotted))}
         return next((modules[path] for path in wanted if path in modules), None)
     bare = place.replace("::", "/").replace(".", "/").strip("/")
-    for wanted in (bare, posixpath.dirname(bare)):
+    for end in (bare, posixpath.dirname(bare)):
         for path, source in modules.items():
-            if wanted and (path == wanted or path.endswith(f"/{wanted}")):
+            if end and (path == end or path.endswith(f"/{end}")):
                 return source
     return None

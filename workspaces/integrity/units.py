@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from workspaces.integrity import weaker
@@ -57,7 +57,9 @@ def _fresh_guards(old: Sequence[Guard], new: Sequence[Guard]) -> list[Guard]:
     return list((Counter(new) - Counter(old)).elements())
 
 
-_EMPTY_LOOP = re.compile(r"\A(?:for\n.*\nrange\n\(\n0\n\)\n:|(?:while|for|until)\n(?:\(\n)?(?:false|False|0)(?:\n.*)?)\Z", re.DOTALL)
+_EMPTY_LOOP = re.compile(
+    r"\A(?:for\n.*\nrange\n\(\n0\n\)\n:|(?:while|for|until)\n(?:\(\n)?(?:false|False|0)(?:\n.*)?)\Z", re.DOTALL
+)
 
 
 def _never_runs(kind: str, words: str) -> bool:
@@ -98,9 +100,15 @@ def _marks(old: Unit, new: Unit) -> Iterator[Change]:
             if former is not None:
                 gone.remove(former)
             yield Change(kind, why, *_at(former, mark))
+        elif mark.what == "fixture" and "autouse" in mark.words:
+            yield Change(
+                FindingKind.CONFIGURATION, "Every test uses the fixture now, asked for or not.", *_at(former, mark)
+            )
     for mark in gone:
         if mark.what in ("cases", "panic") and (mark.what == "panic" or mark.cases):
-            why = "The cases of the test are gone." if mark.what == "cases" else "The test needs no failure to pass now."
+            why = (
+                "The cases of the test are gone." if mark.what == "cases" else "The test needs no failure to pass now."
+            )
             yield Change(FindingKind.REMOVED, why, (mark.line, mark.line))
     yield from _same_marks(old, new)
 
@@ -181,10 +189,11 @@ def _checks(old: Unit, new: Unit) -> Iterator[Change]:
     pairs, gone, come = _equal(before, after)
     for was, now in pairs:
         yield from _guarded(was, now)
-    for was, now in _near(gone, come):
-        if now is None:
+    for was, near in _near(gone, come):
+        if near is None:
             yield Change(FindingKind.REMOVED, "A check is gone.", (was[0].line, was[0].end))
             continue
+        now = near
         verdict = weaker.judged(was[0], now[0])
         if verdict is not None:
             yield Change(*verdict, (was[0].line, was[0].end), (now[0].line, now[0].end))
@@ -194,7 +203,9 @@ def _checks(old: Unit, new: Unit) -> Iterator[Change]:
 Placed = tuple[Check, Step]
 
 
-def _equal(old: Sequence[Placed], new: Sequence[Placed]) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
+def _equal(
+    old: Sequence[Placed], new: Sequence[Placed]
+) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
     """Return pairs of equal checks, those under equal conditions first, and what is left on both sides."""
     held: defaultdict[object, list[Placed]] = defaultdict(list)
     for each in new:

@@ -25,8 +25,21 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_$@][\w$]*")
 _CONSTANTS = frozenset(("True", "False", "None", "true", "false", "null", "nil", "undefined"))
 _BROAD = frozenset(
-    ("Exception", "BaseException", "Error", "error", "Throwable", "StandardError", "RuntimeException", "RuntimeError", "OSError")
-    + ("Exception.class", "Throwable.class", "RuntimeException.class", "")
+    (
+        "Exception",
+        "BaseException",
+        "Error",
+        "error",
+        "Throwable",
+        "StandardError",
+        "RuntimeException",
+        "RuntimeError",
+        "OSError",
+        "Exception.class",
+        "Throwable.class",
+        "RuntimeException.class",
+        "",
+    )
 )
 _FEWER_IS_WIDER = frozenset(("places", "decimal", "digits"))
 _DEFAULTS = {"abs": 1e-6, "rel": 1e-6, "places": 7.0, "digits": 2.0, "decimal": 7.0, "rtol": 1e-7, "atol": 0.0}
@@ -44,9 +57,7 @@ def strength(check: Check) -> int:
 
 def is_literal(words: str) -> bool:
     """Return whether an expression is made of values alone."""
-    return bool(words) and not any(
-        _WORD.fullmatch(word) and word not in _CONSTANTS for word in words.split("\n")
-    )
+    return bool(words) and not any(_WORD.fullmatch(word) and word not in _CONSTANTS for word in words.split("\n"))
 
 
 def shares(old: Check, new: Check) -> bool:
@@ -87,11 +98,13 @@ def _other_sort(old: Check, new: Check) -> Verdict:
 
 
 _SAID = {
-    "truthy": "only that it is true", "falsy": "only that it is false or empty", "defined": "only that there is something",
+    "truthy": "only that it is true", "falsy": "only that it is false or empty",
+    "defined": "only that there is something",
     "in": "only that it is contained", "type": "only its type", "ne": "only that it is another value",
     "close": "only that it is near", "match": "only a pattern", "called": "only that it is called",
     "<": "only a bound", ">": "only a bound", "<=": "only a bound", ">=": "only a bound", "log": "it is only logged",
-    "raises": "only that something is raised", "prop": "only that there is such a property", "any": "one of several conditions",
+    "raises": "only that something is raised", "prop": "only that there is such a property",
+    "any": "one of several conditions",
 }  # fmt: skip
 
 

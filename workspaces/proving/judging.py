@@ -186,8 +186,11 @@ def _ended(
     now: CommandResult, base: CommandResult | None, tests: Tests, compared: _Compared, may_change_tests: bool
 ) -> tuple[State, list[str]]:
     is_told = _is_told(base)
+    if written := [path for path in now.written if base is None or path not in base.written]:
+        return "red", [f"Files of tests were written while it ran: {', '.join(map(_cut, written[:TOLD_NAMES]))}."]
     if is_told and now.is_cut:
-        return "unproven", ["It has more tests than can be held against those of the base."]
+        why = "It has more tests than can be held against those of the base"
+        return ("unproven", [f"{why}."]) if now.exit_code == 0 else ("red", [f"{why}, and ended with {now.exit_code}."])
     hard, soft = _differences(compared) if is_told else ([], [])
     if hard or (soft and not may_change_tests):
         return "red", [*hard, *soft]

@@ -46,3 +46,5 @@ class CommandResult:
     """Under which /outputs/{ref} gives the whole; "" where the tail is all."""
     why: str = ""
     """A sentence where it could not run."""
+    written: list[str] = field(default_factory=list)
+    """Files of tests, at most 20, that were written, replaced or removed while it ran."""

@@ -14,7 +14,7 @@ from django.conf import settings
 from workspaces import fresh, outputs, sandbox, store, terminal
 from workspaces.fresh import Fresh
 from workspaces.models import Workspace
-from workspaces.proving import adapting, reading
+from workspaces.proving import adapting, reading, untouched
 from workspaces.proving.adapting import Adapted
 from workspaces.proving.results import NOT_RUN, CommandResult
 from workspaces.sandbox import Ending, Limits, Outcome, Place, Tree
@@ -48,6 +48,8 @@ class _Work:
     limits: Limits
     on_text: Callable[[str], None]
     cancelled: threading.Event
+    paths: tuple[bytes, ...]
+    """What lies in the tree before any command runs."""
 
     @property
     def reports(self) -> Path:
@@ -90,7 +92,8 @@ def run(
     try:
         place = sandbox.hiding(_place(workspace, made, environment, withheld), hidden)
         limits = _limits()
-        work = _Work(workspace, made, place, name, limits, on_text, cancelled)
+        paths = tuple(store.listing(store.ensure(workspace.repository), tree))
+        work = _Work(workspace, made, place, name, limits, on_text, cancelled, paths)
         return _all(work, list(commands)[:COMMANDS_LIMIT], scripts(workspace))
     finally:
         made.remove()
@@ -150,6 +153,7 @@ def _one(work: _Work, number: int, command: str, scripts: Mapping[str, str]) -> 
     spool = work.workspace.outputs / outputs.ref_of(f"{work.name}-{number}")
     spool.parent.mkdir(parents=True, exist_ok=True)
     began_ns = time.time_ns()
+    before = untouched.marks(work.made.tree, work.paths)
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     outcome = sandbox.run_command(
         _with_variables(adapted),
@@ -160,7 +164,8 @@ def _one(work: _Work, number: int, command: str, scripts: Mapping[str, str]) -> 
         cancelled=work.cancelled,
         on_start=lambda pid, started: None,
     )
-    return _result(work, command, _Ran(adapted, outcome, spool, began_ns))
+    found = _result(work, command, _Ran(adapted, outcome, spool, began_ns))
+    return replace(found, written=list(untouched.written(before, untouched.marks(work.made.tree, work.paths))))
 
 
 def _here(adapted: Adapted, reports: Path) -> Adapted:

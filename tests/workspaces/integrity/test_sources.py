@@ -67,7 +67,10 @@ ONE = "def test_one():\n    assert total(1) == 1\n\n\n"
 
 
 def together(files: Mapping[str, tuple[str | None, str | None]]) -> list[tuple[str, str, str]]:
-    pairs = [Pair(path, *(text.encode() if text is not None else None for text in both)) for path, both in files.items()]
+    def raw(text: str | None) -> bytes | None:
+        return None if text is None else text.encode()
+
+    pairs = [Pair(path, raw(old), raw(new)) for path, (old, new) in files.items()]
     found, unread = sources.compare(pairs)
     assert not unread
     return [(each.kind.value, each.path, each.name) for each in found]
@@ -151,7 +154,10 @@ def test_what_conftest_does_around_the_tests_is_told() -> None:
     assert of_conftest(CONFTEST, CONFTEST + hook) == {"configuration"}
     assert of_conftest(CONFTEST, CONFTEST.replace("config.x = 1", "config.x = 2")) == {"configuration"}
     assert of_conftest(CONFTEST, CONFTEST.replace("pytest_configure", "unused")) == {"configuration"}
-    assert of_conftest(CONFTEST, CONFTEST.replace("@pytest.fixture", "@pytest.fixture(autouse=True)")) & {"configuration", "retuned"}
+    assert of_conftest(CONFTEST, CONFTEST.replace("@pytest.fixture", "@pytest.fixture(autouse=True)")) & {
+        "configuration",
+        "retuned",
+    }
     assert of_conftest(CONFTEST, f"{CONFTEST}\nimport os\nos.environ['X'] = '1'\n") == {"configuration"}
     assert of_conftest(CONFTEST, f"{CONFTEST}\ncollect_ignore_glob = ['*']\n") == {"skipped"}
     assert of_conftest(CONFTEST, f"{CONFTEST}\nimport sys\nsys.modules['shop'] = None\n") >= {"shadowed"}
@@ -175,7 +181,10 @@ def test_ordinary_code_may_change_as_it_likes() -> None:
     new = "import os\nimport sys\n\nRATE = 3\n\n\ndef total(x):\n    assert x > 0\n    if not x:\n        return None\n    return x\n"
     assert compare("shop/cart.py", CODE, new) == []
     assert compare("shop/cart.py", new, CODE) == []
-    assert compare("shop/check.py", "def test_connection():\n    assert ping()\n", "def test_connection():\n    pass\n") == []
+    assert (
+        compare("shop/check.py", "def test_connection():\n    assert ping()\n", "def test_connection():\n    pass\n")
+        == []
+    )
 
 
 def test_code_that_acts_on_its_tests_is_told() -> None:
@@ -211,9 +220,12 @@ def test_many_findings_on_one_file_are_cut_and_it_is_said() -> None:
 
 
 def test_fifty_ordinary_files_are_compared_in_little_time() -> None:
-    body = "".join(f"def test_{at}(cart):\n    result = total(cart, {at})\n    assert result == {at}\n\n\n" for at in range(25))
+    body = "".join(
+        f"def test_{at}(cart):\n    result = total(cart, {at})\n    assert result == {at}\n\n\n" for at in range(25)
+    )
     pairs = [
-        Pair(f"tests/test_{at}.py", f"A = {at}\n{body}".encode(), f"A = {at}\n{body}x = 1\n".encode()) for at in range(50)
+        Pair(f"tests/test_{at}.py", f"A = {at}\n{body}".encode(), f"A = {at}\n{body}x = 1\n".encode())
+        for at in range(50)
     ]
     before = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     assert sources.compare(pairs) == ([], [])

@@ -83,7 +83,7 @@ def edit(name: str, kind: Kind | None, old: str, new: str) -> Edit:
     return Edit(name, kind, old, new)
 
 
-_FIRST = "\tif got != expected {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n"
+_FIRST = '\tif got != expected {\n\t\tt.Errorf("got %d", got)\n\t}\n'
 TRICKS = (
     edit("a check deleted", Kind.REMOVED, _FIRST, ""),
     edit("a check commented out", Kind.REMOVED, _FIRST, "".join(f"//{line}\n" for line in _FIRST.splitlines())),
@@ -155,7 +155,9 @@ def test_an_honest_edit_is_not_suspect(honest: Edit) -> None:
     assert_quiet(PATH, BASE, honest)
 
 
-@pytest.mark.parametrize("asks", ["testing.Testing()", 'flag.Lookup("test.v") != nil', 'strings.HasSuffix(os.Args[0], ".test")'])
+@pytest.mark.parametrize(
+    "asks", ["testing.Testing()", 'flag.Lookup("test.v") != nil', 'strings.HasSuffix(os.Args[0], ".test")']
+)
 def test_code_that_asks_whether_it_is_tested_is_told(asks: str) -> None:
     old = "package cart\n\nfunc Total() int {\n\treturn 1\n}\n"
     new = old.replace("\treturn 1\n", f"\tif {asks} {{\n\t\treturn 12\n\t}}\n\treturn 1\n")

@@ -121,7 +121,10 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pairs_with(word: bytes) -> list[Pair]:
     good = b"def test_a():\n    assert f() == 1\n"
-    fine = [Pair(f"tests/test_{at}.py", good.replace(b"f", b"f%d" % at), good.replace(b"f() == 1", b"f%d() == 2" % at)) for at in range(3)]
+    fine = [
+        Pair(f"tests/test_{at}.py", good.replace(b"f()", b"f%d()" % at), good.replace(b"f() == 1", b"f%d() == 2" % at))
+        for at in range(3)
+    ]
     return [*fine, Pair("tests/test_bad.py", good, b"# " + word + b"\n")]
 
 

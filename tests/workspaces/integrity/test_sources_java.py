@@ -172,5 +172,7 @@ def test_an_honest_edit_is_not_suspect(honest: Edit) -> None:
 )
 def test_code_that_acts_on_its_tests_is_told(code: str) -> None:
     old = "class Cart {\n    int total() {\n        return 1;\n    }\n}\n"
-    found = compare("src/main/java/shop/Cart.java", old, old.replace("        return 1;", f"        {code}\n        return 1;"))
+    found = compare(
+        "src/main/java/shop/Cart.java", old, old.replace("        return 1;", f"        {code}\n        return 1;")
+    )
     assert [each.kind for each in found] == [Kind.SHADOWED], told(found)

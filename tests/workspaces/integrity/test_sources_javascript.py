@@ -300,10 +300,17 @@ def test_an_honest_edit_is_not_suspect(path: str, honest: Edit) -> None:
 
 @pytest.mark.parametrize(
     "asks",
-    ["process.env.JEST_WORKER_ID", "process.env.VITEST", "process.env.NODE_ENV === 'test'", "typeof jest !== 'undefined'"],
+    [
+        "process.env.JEST_WORKER_ID",
+        "process.env.VITEST",
+        "process.env.NODE_ENV === 'test'",
+        "typeof jest !== 'undefined'",
+    ],
 )
 def test_code_that_asks_whether_it_is_tested_is_told(asks: str) -> None:
     old = "export const total = (all) => all.length;\n"
     new = f"export const total = (all) => ({asks} ? 12 : all.length);\n"
-    assert [each.kind for each in compare("src/cart.js", old, new)] == [Kind.SHADOWED], told(compare("src/cart.js", old, new))
+    assert [each.kind for each in compare("src/cart.js", old, new)] == [Kind.SHADOWED], told(
+        compare("src/cart.js", old, new)
+    )
     assert compare("src/cart.js", new, old) == []

@@ -133,7 +133,9 @@ HONEST = (
 
 def fitted(path: str, each: Edit) -> Edit:
     """The edit as it is made in a file of tests, whose lines stand further left."""
-    return Edit(each.name, each.kind, each.old.replace("\n    ", "\n") if path.startswith("tests") else each.old, each.new)
+    return Edit(
+        each.name, each.kind, each.old.replace("\n    ", "\n") if path.startswith("tests") else each.old, each.new
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -149,7 +151,9 @@ def test_an_honest_edit_is_not_suspect(path: str, honest: Edit) -> None:
 
 
 def test_code_beside_tests_may_be_mended() -> None:
-    new = BESIDE.replace("cart.prices.iter().sum()", "let mut sum = 0;\n    for p in &cart.prices { sum += p; }\n    sum")
+    new = BESIDE.replace(
+        "cart.prices.iter().sum()", "let mut sum = 0;\n    for p in &cart.prices { sum += p; }\n    sum"
+    )
     new = new.replace("self.prices.push(price);", "assert!(price > 0);\n        self.prices.push(price);")
     assert compare("src/lib.rs", BESIDE, new) == []
 

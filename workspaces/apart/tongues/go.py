@@ -34,7 +34,8 @@ _ASSERTS = {
     "Equal": "eq", "EqualValues": "eq", "Exactly": "eq", "JSONEq": "eq", "NotEqual": "ne", "Same": "eq",
     "Contains": "in", "NotContains": "out", "Subset": "in", "ElementsMatch": "count", "Len": "eq-length",
     "InDelta": "close", "InEpsilon": "close", "WithinDuration": "close", "Greater": ">", "GreaterOrEqual": ">=",
-    "Less": "<", "LessOrEqual": "<=", "IsType": "type", "Implements": "type", "Regexp": "match", "NotRegexp": "no-match",
+    "Less": "<", "LessOrEqual": "<=", "IsType": "type", "Implements": "type", "Regexp": "match",
+    "NotRegexp": "no-match",
     "ErrorIs": "raises", "ErrorAs": "raises", "EqualError": "raises", "ErrorContains": "raises",
     "PanicsWithValue": "raises", "PanicsWithError": "raises", "DeepEqual": "eq",
     "Nil": "none", "NotNil": "defined", "NoError": "none", "Error": "raises", "True": "truthy", "False": "falsy",
@@ -75,7 +76,15 @@ def _asserted(n: Nodes, node: int, last: Link) -> list[Check] | None:
     if op == "close" and len(words) > 2:
         return [Check("close", (words[0], words[1]), line, end, f"delta={words[2]}".replace("\n", ""))]
     if op == "raises":
-        return [Check("raises", ("error" if len(words) < 2 or name == "Error" else words[1], name), line, end, words=words[0] if words else "")]
+        return [
+            Check(
+                "raises",
+                ("error" if len(words) < 2 or name == "Error" else words[1], name),
+                line,
+                end,
+                words=words[0] if words else "",
+            )
+        ]
     return [Check(op, tuple(words[:1]), line, end)]
 
 
@@ -91,7 +100,13 @@ def define(n: Nodes, node: int, within: str) -> Definition | None:
     params = norm(G, n, n.field(node, "parameters"))
     if kind == "method_declaration":
         of = "".join(word for word in tokens(G, n, receiver) if word.isidentifier())[-40:]
-        sort = "test" if name.startswith("Test") else "hook" if re.match(r"(?:SetUp|TearDown|Before|After)", name) else "helper"
+        sort = (
+            "test"
+            if name.startswith("Test")
+            else "hook"
+            if re.match(r"(?:SetUp|TearDown|Before|After)", name)
+            else "helper"
+        )
         return Definition(sort, f"{of}.{name}", (body,) if body >= 0 else (), params=params, node=node)
     if name in ("TestMain", "init"):
         sort = "config"
@@ -112,7 +127,9 @@ def facts(n: Nodes) -> Iterator[Fact]:
     for at, kind in enumerate(n.kinds):
         if kind == "call_expression":
             yield from _call(n, at)
-        elif kind == "interpreted_string_literal_content" and re.fullmatch(r"test\.(?:v|run|timeout)|\.test(?:\.exe)?|-test\..*", n.says(at)):
+        elif kind == "interpreted_string_literal_content" and re.fullmatch(
+            r"test\.(?:v|run|timeout)|\.test(?:\.exe)?|-test\..*", n.says(at)
+        ):
             yield Fact("senses", n.says(at), "", n.line(at))
 
 
@@ -121,9 +138,13 @@ def _call(n: Nodes, node: int) -> Iterator[Fact]:
     name, line = dotted(links), n.line(node)
     if name == "testing.Testing":
         yield Fact("senses", name, "", line)
-    elif name in ("os.Exit", "syscall.Exit") and norm(G, n, links[-1].args) == "(\n0\n)":
-        if not _is_in(n, node, "main"):
-            yield Fact("hard-exit", name, norm(G, n, links[-1].args), line)
+    elif name in ("os.Exit", "syscall.Exit") and _ends_well(n, node, links):
+        yield Fact("hard-exit", name, norm(G, n, links[-1].args), line)
+
+
+def _ends_well(n: Nodes, node: int, links: list[Link]) -> bool:
+    """Return whether it ends the process with 0 elsewhere than a program does, in its main."""
+    return norm(G, n, links[-1].args) == "(\n0\n)" and not _is_in(n, node, "main")
 
 
 def _is_in(n: Nodes, node: int, name: str) -> bool:

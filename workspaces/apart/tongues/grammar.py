@@ -1,4 +1,4 @@
-"""What is told of a language's grammar, and what is read by that alone: tokens without their layout, chains of calls."""
+"""What is told of a language's grammar, and what is read by it alone: tokens without layout, chains of calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -48,6 +48,7 @@ def tokens(g: Grammar, n: Nodes, node: int, without: Iterable[int] = ()) -> list
     left_out = set(without)
     at, last = node, n.lasts[node]
     kinds, lasts = n.kinds, n.lasts
+    n.spend(min(last - at, TOKENS_LIMIT))
     while at < last and len(found) < TOKENS_LIMIT:
         kind = kinds[at]
         if at in left_out or kind in g.dropped or "comment" in kind:
@@ -125,6 +126,7 @@ def chain(g: Grammar, n: Nodes, node: int) -> list[Link]:
     found: list[Link] = []
     args = -1
     for _ in range(CHAIN_LIMIT):
+        n.spend(4)
         node = unwrapped(g, n, node)
         shape = g.calls.get(n.kinds[node])
         if n.kinds[node] in g.macros:
@@ -177,6 +179,7 @@ def calls_in(g: Grammar, n: Nodes, node: int, without: Iterable[int]) -> Iterato
     left_out = set(without)
     seen: set[int] = set()
     at, last = node, n.lasts[node]
+    n.spend(last - at)
     while at < last:
         if at in left_out:
             at = n.lasts[at]

@@ -11,8 +11,10 @@ from .units import Definition, Fact, Mark, Tongue, listed
 
 G = Grammar(
     strings=frozenset(("string_literal", "character_literal", "text_block")),
-    blocks=frozenset(("block", "class_body", "switch_block", "switch_block_statement_group", "constructor_body")
-                     + ("interface_body", "enum_body", "enum_body_declarations")),
+    blocks=frozenset((
+        "block", "class_body", "switch_block", "switch_block_statement_group", "constructor_body",
+        "interface_body", "enum_body", "enum_body_declarations",
+    )),
     names=frozenset(("identifier", "type_identifier")),
     calls={
         "method_invocation": ("object", "name", "arguments"),
@@ -26,8 +28,10 @@ G = Grammar(
         "lambda_expression": "closure", "method_declaration": "function", "class_declaration": "function",
         "ternary_expression": "if",
     },
-    bare=frozenset(("argument_list", "expression_statement", "variable_declarator", "return_statement")
-                   + ("parenthesized_expression",)),
+    bare=frozenset((
+        "argument_list", "expression_statement", "variable_declarator", "return_statement",
+        "parenthesized_expression",
+    )),
     binary=frozenset(("binary_expression",)),
     negations=frozenset(("unary_expression",)),
     lists=frozenset(("array_initializer", "element_value_array_initializer")),
@@ -66,7 +70,9 @@ def check(n: Nodes, node: int, links: list[Link]) -> list[Check] | None:
             return conditions.read(G, n, inner[0]) if inner else []
         return None
     names = [link.name for link in links]
-    at = next((at for at, name in enumerate(names) if name in ("assertThat", "assertThatThrownBy", "verify", "then")), -1)
+    at = next(
+        (at for at, name in enumerate(names) if name in ("assertThat", "assertThatThrownBy", "verify", "then")), -1
+    )
     if at >= 0 and links[at].args >= 0:
         return _fluent(n, node, links[at:])
     last = links[-1]
@@ -95,7 +101,9 @@ def _plain(n: Nodes, node: int, last: Link) -> list[Check]:
     if op == "other" or len(given) < 2:
         return [Check("other", (last.name, *given), line, end)]
     plain = compared(op, given[0], given[1], line, end)
-    delta = given[2].replace("\n", "") if len(given) > 2 and not given[2].startswith('"') and "->" not in given[2] else ""
+    delta = (
+        given[2].replace("\n", "") if len(given) > 2 and not given[2].startswith('"') and "->" not in given[2] else ""
+    )
     if delta and op == "eq":
         return [Check("close", plain.sides, line, end, f"delta={delta.rstrip('dfDF')}")]
     return [plain]
@@ -107,10 +115,27 @@ def _fluent(n: Nodes, node: int, links: list[Link]) -> list[Check]:
     subject = norm(G, n, seen[0]) if seen else ""
     if links[0].name == "verify":
         said = ".".join(link.name for link in links[1:])
-        return [Check("called-with", (subject, said, *(norm(G, n, link.args) for link in links[1:]), *(norm(G, n, each) for each in seen[1:])), line, end)]
+        return [
+            Check(
+                "called-with",
+                (
+                    subject,
+                    said,
+                    *(norm(G, n, link.args) for link in links[1:]),
+                    *(norm(G, n, each) for each in seen[1:]),
+                ),
+                line,
+                end,
+            )
+        ]
     if len(links) == 1 and len(seen) > 1:
         found = chain(G, n, seen[-1])
-        while found and found[-1].name == "is" and (inner := arguments(n, found[-1].args)) and n.kinds[inner[0]] == "method_invocation":
+        while (
+            found
+            and found[-1].name == "is"
+            and (inner := arguments(n, found[-1].args))
+            and n.kinds[inner[0]] == "method_invocation"
+        ):
             deeper = chain(G, n, inner[0])
             if not deeper or deeper[-1].name not in _MATCHERS:
                 break
@@ -121,13 +146,27 @@ def _fluent(n: Nodes, node: int, links: list[Link]) -> list[Check]:
     told = [link for link in links[1:] if link.name in _MATCHERS or link.name not in _QUIET]
     start = "raises" if links[0].name == "assertThatThrownBy" else ""
     if start:
-        sort = next((norm(G, n, link.args) for link in told if link.name in ("isInstanceOf", "isExactlyInstanceOf")), "")
+        sort = next(
+            (norm(G, n, link.args) for link in told if link.name in ("isInstanceOf", "isExactlyInstanceOf")), ""
+        )
         words = next((norm(G, n, link.args) for link in told if link.name.startswith("hasMessage")), "")
         return [Check("raises", (sort.strip("()\n"), words), line, end, words=subject)]
     return [_matched(n, subject, link, line, end) for link in told if link.args >= 0]
 
 
-_QUIET = frozenset(("as", "describedAs", "withFailMessage", "overridingErrorMessage", "extracting", "asString", "asList", "and", "that"))
+_QUIET = frozenset(
+    (
+        "as",
+        "describedAs",
+        "withFailMessage",
+        "overridingErrorMessage",
+        "extracting",
+        "asString",
+        "asList",
+        "and",
+        "that",
+    )
+)
 
 
 def _matched(n: Nodes, subject: str, link: Link, line: int, end: int) -> Check:
@@ -139,7 +178,13 @@ def _matched(n: Nodes, subject: str, link: Link, line: int, end: int) -> Check:
         return Check("eq", (f"{subject}\n.\nlength", joined(given)), line, end)
     if op == "close" and len(given) > 1:
         words = [word for word in given[1].split("\n") if word[:1].isdigit()]
-        return Check("close", (subject, given[0]), line, end, f"delta={words[0].rstrip('df')}" if words else given[1].replace("\n", ""))
+        return Check(
+            "close",
+            (subject, given[0]),
+            line,
+            end,
+            f"delta={words[0].rstrip('df')}" if words else given[1].replace("\n", ""),
+        )
     if op == "other":
         return Check("other", (subject, link.name, *given), line, end)
     if op == "eq" and len(given) == 1:
@@ -151,10 +196,13 @@ def _matched(n: Nodes, subject: str, link: Link, line: int, end: int) -> Check:
 
 _TESTS = frozenset(("Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory", "Property"))
 _MARKS = {
-    "Disabled": "skip", "Ignore": "skip", "Timeout": "timeout", "RepeatedTest": "test", "Tag": "label", "Category": "label",
-    "ValueSource": "cases", "CsvSource": "cases", "MethodSource": "cases", "EnumSource": "cases", "CsvFileSource": "cases",
+    "Disabled": "skip", "Ignore": "skip", "Timeout": "timeout", "RepeatedTest": "test", "Tag": "label",
+    "Category": "label",
+    "ValueSource": "cases", "CsvSource": "cases", "MethodSource": "cases", "EnumSource": "cases",
+    "CsvFileSource": "cases",
     "ArgumentsSource": "cases", "NullSource": "cases", "EmptySource": "cases", "NullAndEmptySource": "cases",
-    "RetryingTest": "retry", "Retry": "retry", "Flaky": "retry", "Test": "test", "ExtendWith": "other", "RunWith": "other",
+    "RetryingTest": "retry", "Retry": "retry", "Flaky": "retry", "Test": "test", "ExtendWith": "other",
+    "RunWith": "other",
     "ExpectedToFail": "xfail", "NotWorking": "xfail", "Rule": "other", "MockBean": "patch", "FixMethodOrder": "quiet",
 }  # fmt: skip
 _HOOKS = frozenset(("BeforeEach", "AfterEach", "BeforeAll", "AfterAll", "Before", "After", "BeforeClass", "AfterClass"))
@@ -213,7 +261,13 @@ def _expected(n: Nodes, annotation: int) -> Iterator[Check]:
 
 # --- the file as a whole -----------------------------------------------------------------------------
 
-_SENSES = re.compile(r"(?:org\.junit|org\.testng|junit\.framework|com\.intellij\.rt\.junit|surefire|org\.gradle\.api\.internal\.tasks\.testing)[\w.$]*")
+_SENSES = re.compile(
+    r"(?:org\.junit|org\.testng|junit\.framework|com\.intellij\.rt\.junit|surefire|org\.gradle\.api\.internal\.tasks\.testing)[\w.$]*"
+)
+
+
+_TOLD = frozenset(("System.exit", "Runtime.getRuntime.halt", "Runtime.getRuntime.exit", "System.setSecurityManager")
+                  + ("Runtime.getRuntime.addShutdownHook",))  # fmt: skip
 
 
 def facts(n: Nodes) -> Iterator[Fact]:
@@ -223,13 +277,14 @@ def facts(n: Nodes) -> Iterator[Fact]:
         elif kind == "method_invocation":
             links = chain(G, n, at)
             name = dotted(links)
-            given = norm(G, n, links[-1].args) if links and links[-1].args >= 0 else ""
+            given = norm(G, n, links[-1].args) if name in _TOLD and links[-1].args >= 0 else ""
             if name in ("System.exit", "Runtime.getRuntime.halt", "Runtime.getRuntime.exit") and given == "(\n0\n)":
                 yield from _exit(n, at, name)
             elif name in ("Runtime.getRuntime.addShutdownHook", "System.setSecurityManager"):
                 yield Fact("atexit", name, given, n.line(at))
         elif kind == "method_declaration" and n.says(n.field(at, "name")) == "equals":
-            body = "".join(tokens(G, n, n.field(at, "body"))) if n.field(at, "body") >= 0 else ""
+            held = n.field(at, "body")
+            body = "".join(tokens(G, n, held)) if held >= 0 and n.lasts[held] - held < 12 else ""
             if body == "{returntrue}":
                 yield Fact("equal", "equals", body, n.line(at))
 
@@ -255,7 +310,7 @@ TONGUE = Tongue(
     define=define,
     check=check,
     roles={
-        **{each: "skip" for each in _ASSUMES},
+        **dict.fromkeys(_ASSUMES, "skip"),
         **{f"{root}.{each}": "skip" for root in ("Assumptions", "Assume") for each in _ASSUMES},
         "System.exit": "exit", "fail": "fail", "Assertions.fail": "fail", "Assert.fail": "fail", "when": "mock",
         "Mockito.when": "mock", ".thenReturn": "mock", ".thenThrow": "mock", ".thenAnswer": "mock", "doReturn": "mock",

@@ -14,8 +14,10 @@ G = Grammar(
     strings=frozenset(("string", "template_string")),
     interpolations=frozenset(("template_substitution",)),
     blocks=frozenset(("statement_block", "switch_body", "switch_case", "switch_default", "class_body")),
-    names=frozenset(("identifier", "property_identifier", "shorthand_property_identifier", "type_identifier")
-                    + ("shorthand_property_identifier_pattern", "private_property_identifier")),
+    names=frozenset((
+        "identifier", "property_identifier", "shorthand_property_identifier", "type_identifier",
+        "shorthand_property_identifier_pattern", "private_property_identifier",
+    )),
     calls={
         "call_expression": ("function", "", "arguments"),
         "member_expression": ("object", "property", ""),
@@ -30,8 +32,10 @@ G = Grammar(
     },
     dropped=frozenset(("type_annotation", "type_arguments", "type_parameters", "accessibility_modifier")),
     bare=frozenset(
-        ("expression_statement", "variable_declarator", "return_statement", "arguments", "parenthesized_expression")
-        + ("pair", "array", "arrow_function")
+        (
+            "expression_statement", "variable_declarator", "return_statement", "arguments",
+            "parenthesized_expression", "pair", "array", "arrow_function",
+        )
     ),
     binary=frozenset(("binary_expression",)),
     negations=frozenset(("unary_expression",)),
@@ -42,7 +46,8 @@ G = Grammar(
 
 _MATCHERS = {
     "toBe": "eq", "toEqual": "eq", "toStrictEqual": "eq", "toMatchObject": "prop", "toBeCloseTo": "close",
-    "toContain": "in", "toContainEqual": "in", "toMatch": "match", "toHaveLength": "eq-length", "toBeInstanceOf": "type",
+    "toContain": "in", "toContainEqual": "in", "toMatch": "match", "toHaveLength": "eq-length",
+    "toBeInstanceOf": "type",
     "toHaveProperty": "prop", "toBeGreaterThan": ">", "toBeGreaterThanOrEqual": ">=", "toBeLessThan": "<",
     "toBeLessThanOrEqual": "<=", "toBeTruthy": "truthy", "toBeFalsy": "falsy", "toBeDefined": "defined",
     "toBeNull": "none", "toBeUndefined": "none", "toBeNaN": "eq", "toThrow": "raises", "toThrowError": "raises",
@@ -54,7 +59,8 @@ _MATCHERS = {
     "toHaveTextContent": "in", "toBeInTheDocument": "defined", "toHaveAttribute": "prop", "toHaveClass": "in",
     # chai
     "equal": "eq", "equals": "eq", "eq": "eq", "eql": "eq", "eqls": "eq", "include": "in", "includes": "in",
-    "contain": "in", "contains": "in", "match": "match", "matches": "match", "closeTo": "close", "approximately": "close",
+    "contain": "in", "contains": "in", "match": "match", "matches": "match", "closeTo": "close",
+    "approximately": "close",
     "throw": "raises", "throws": "raises", "instanceof": "type", "instanceOf": "type", "a": "type", "an": "type",
     "above": ">", "least": ">=", "below": "<", "most": "<=", "lengthOf": "eq-length", "property": "prop",
     "true": "eq-true", "false": "eq-false", "null": "none", "undefined": "none", "ok": "truthy", "exist": "defined",
@@ -125,7 +131,9 @@ def _expected(n: Nodes, node: int, links: list[Link], looked_at: str = "") -> Ch
     return _made(op, subject, given, line, end, negated="not" in names, name=last.name)
 
 
-def _made(op: str, subject: str, given: list[str], line: int, end: int, *, negated: bool = False, name: str = "") -> Check:
+def _made(
+    op: str, subject: str, given: list[str], line: int, end: int, *, negated: bool = False, name: str = ""
+) -> Check:
     if negated:
         op = _OPPOSITES.get(op, f"not-{op}")
     if op in ("eq-true", "eq-false"):
@@ -144,9 +152,18 @@ def _made(op: str, subject: str, given: list[str], line: int, end: int, *, negat
     if not given:
         if op in ("truthy", "falsy") and subject.strip("!\n") in ("true", "false", "1"):
             return Check("always", (), line, end)
-        return Check(op if op in _ONE or op in ("called", "not-called") else "other", (subject,) if op in _ONE else (subject, name), line, end)
+        return Check(
+            op if op in _ONE or op in ("called", "not-called") else "other",
+            (subject,) if op in _ONE else (subject, name),
+            line,
+            end,
+        )
     plain = compared(op, subject, given[0], line, end)
-    return Check(plain.op, plain.sides, line, end) if len(given) == 1 or op == "eq" else Check(op, (subject, joined(given)), line, end)
+    return (
+        Check(plain.op, plain.sides, line, end)
+        if len(given) == 1 or op == "eq"
+        else Check(op, (subject, joined(given)), line, end)
+    )
 
 
 def _raises(op: str, subject: str, given: list[str], line: int, end: int) -> Check:
@@ -195,7 +212,8 @@ _SUITES = {"describe": "", "suite": "", "context": "", "xdescribe": "skip", "fde
 _MODIFIERS = {
     "skip": "skip", "only": "only", "todo": "skip", "failing": "xfail", "fails": "xfail", "fail": "xfail",
     "fixme": "skip", "skipIf": "skip", "runIf": "skip", "if": "skip", "slow": "timeout",
-    "concurrent": "quiet", "serial": "quiet", "parallel": "quiet", "sequential": "quiet", "each": "cases", "for": "cases",
+    "concurrent": "quiet", "serial": "quiet", "parallel": "quiet", "sequential": "quiet", "each": "cases",
+    "for": "cases",
 }  # fmt: skip
 _HOOKS = frozenset(("beforeEach", "afterEach", "beforeAll", "afterAll", "before", "after", "setup", "teardown"))
 _OPTIONS = {"skip": "skip", "only": "only", "todo": "skip", "retry": "retry", "retries": "retry", "timeout": "timeout",
@@ -316,8 +334,11 @@ def _options(n: Nodes, node: int) -> Iterator[Mark]:
 
 # --- the file as a whole -----------------------------------------------------------------------------
 
-_SENSES = re.compile(r"JEST_WORKER_ID|VITEST(?:_WORKER_ID|_POOL_ID)?|MOCHA_\w+|NODE_TEST_CONTEXT|PLAYWRIGHT_TEST\w*|AVA_PATH")
-_MOCKS = frozenset(("mock", "doMock", "unstable_mockModule", "setMock", "stubGlobal"))
+_SENSES = re.compile(
+    r"JEST_WORKER_ID|VITEST(?:_WORKER_ID|_POOL_ID)?|MOCHA_\w+|NODE_TEST_CONTEXT|PLAYWRIGHT_TEST\w*|AVA_PATH"
+)
+_MOCKS = frozenset(("mock", "doMock", "unstable_mockModule", "setMock", "stubGlobal", "module"))
+_TOLD = frozenset(("expect.extend", "process.exit", "process.on", "Object.defineProperty", "Object.assign", "Reflect.set"))
 _RETRIES = frozenset(("jest.retryTimes", "jest.setTimeout", "vi.setConfig", "this.retries", "this.timeout",
                       "test.setTimeout", "describe.configure", "test.describe.configure"))  # fmt: skip
 _PATCHED = re.compile(
@@ -337,7 +358,7 @@ def facts(n: Nodes) -> Iterator[Fact]:
         elif kind == "unary_expression" and re.fullmatch(r"typeof\s+(?:jest|vi|describe|it|expect)", n.says(at)):
             yield Fact("senses", n.says(at), "", n.line(at))
         elif kind == "assignment_expression":
-            name = re.sub(r"\s", "", n.says(n.field(at, "left")))
+            name = re.sub(r"\s", "", n.says(n.field(at, "left"))[:200])
             if _PATCHED.fullmatch(name):
                 yield Fact("tool-patch", name, norm(G, n, n.field(at, "right")), n.line(at))
         elif kind == "call_expression":
@@ -349,9 +370,12 @@ def _call(n: Nodes, node: int) -> Iterator[Fact]:
     if not links or links[-1].args < 0:
         return
     name, line = dotted(links), n.line(node)
+    is_mock = links[0].name in ("jest", "vi", "mock", "proxyquire", "mockery", "td") and links[-1].name in _MOCKS
+    if not is_mock and name not in _RETRIES | _TOLD:
+        return
     given = [norm(G, n, each) for each in arguments(n, links[-1].args)]
     words = joined(given)
-    if links[0].name in ("jest", "vi", "mock", "proxyquire", "mockery", "td") and links[-1].name in _MOCKS | {"module"}:
+    if is_mock:
         yield Fact("mock", f"{name}({given[0] if given else ''})", words, line)
     elif name in _RETRIES:
         yield Fact("retry", name, words, line)
@@ -364,7 +388,11 @@ def _call(n: Nodes, node: int) -> Iterator[Fact]:
             yield Fact("hard-exit", name, words, line)
     elif name == "process.on" and given and given[0] in ('"exit"', '"uncaughtException"', '"unhandledRejection"'):
         yield Fact("atexit", f"process.on({given[0]})", words, line)
-    elif name in ("Object.defineProperty", "Object.assign", "Reflect.set") and given and _PATCHED.match(given[0].replace("\n", "")):
+    elif (
+        name in ("Object.defineProperty", "Object.assign", "Reflect.set")
+        and given
+        and _PATCHED.match(given[0].replace("\n", ""))
+    ):
         yield Fact("tool-patch", given[0].replace("\n", ""), words, line)
 
 

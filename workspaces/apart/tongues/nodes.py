@@ -1,14 +1,34 @@
 """A syntax tree as plain lists, in the order of the text, so that nothing that looks at it has to recurse."""
 
+import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
 NODES_LIMIT = 400_000
+WORK_LIMIT = 6_000_000
+"""Looks at nodes that one file is given; an ordinary one of a megabyte takes a third."""
+SECONDS = 4.0
+"""Of processor time, in which one file is parsed."""
+EVERY = 4096
+"""Nodes after which the clock is looked at."""
+CHUNK_BYTES = 64 * 1024
 
 
 class TooMuch(Exception):
     """The file is more than is looked into; the text says in what."""
+
+
+def parsed(parser: Any, data: bytes) -> Any:
+    """Return the tree of a text. Raises TooMuch; trying to make sense of nonsense can take a parser long."""
+    until = time.process_time() + SECONDS
+    try:
+        return parser.parse(
+            lambda at, _: data[at : at + CHUNK_BYTES], progress_callback=lambda *_: time.process_time() > until
+        )
+    except ValueError:
+        parser.reset()
+        raise TooMuch(f"it takes more than {SECONDS:.0f} seconds to parse") from None
 
 
 class Nodes:
@@ -29,11 +49,19 @@ class Nodes:
         self._field_ids: dict[str, int] = {}
         self._language = language
         self._lines: list[int] = []
+        self._work = 0
         self._fill(tree.walk())
+
+    def spend(self, looks: int) -> None:
+        """Count what is looked at, so that no form of a file makes it grow past all bounds. Raises TooMuch."""
+        self._work += looks
+        if self._work > WORK_LIMIT:
+            raise TooMuch("it is nested in a way that takes too long to read")
 
     def _fill(self, cursor: Any) -> None:
         names: dict[int, tuple[str, bool]] = {}
         open_nodes = [-1]
+        until = time.process_time() + SECONDS
         kinds, starts, ends, parents, lasts = self.kinds, self.starts, self.ends, self.parents, self.lasts
         named, fields = self.named, self.fields
         while True:
@@ -45,6 +73,8 @@ class Nodes:
             at = len(kinds)
             if at >= NODES_LIMIT:
                 raise TooMuch(f"it has more than {NODES_LIMIT:,} parts")
+            if at % EVERY == 0 and time.process_time() > until:
+                raise TooMuch(f"it takes more than {SECONDS:.0f} seconds to read")
             kinds.append(about[0])
             named.append(about[1])
             starts.append(node.start_byte)
@@ -70,7 +100,9 @@ class Nodes:
 
     def inner(self, node: int) -> list[int]:
         """Return the children that the grammar names, comments aside."""
-        return [at for at in self.children(node) if self.named[at] and "comment" not in self.kinds[at]]
+        found = [at for at in self.children(node) if self.named[at] and "comment" not in self.kinds[at]]
+        self.spend(len(found))
+        return found
 
     def field(self, node: int, name: str) -> int:
         """Return the child in a field, -1 where there is none."""

@@ -26,8 +26,11 @@ G = Grammar(
     },
     dropped=frozenset(("type",)),
     bare=frozenset(
-        ("assert_statement", "expression_statement", "assignment", "return_statement", "argument_list", "if_statement")
-        + ("parenthesized_expression", "keyword_argument", "while_statement", "for_statement", "with_item", "pair", "list")
+        (
+            "assert_statement", "expression_statement", "assignment", "return_statement", "argument_list",
+            "if_statement", "parenthesized_expression", "keyword_argument", "while_statement",
+            "for_statement", "with_item", "pair", "list",
+        )
     ),
     binary=frozenset(("comparison_operator", "boolean_operator")),
     negations=frozenset(("not_operator",)),
@@ -50,7 +53,9 @@ _TWO = {
 }  # fmt: skip
 _NEAR = {"assertAlmostEqual": "close", "assertAlmostEquals": "close", "assertNotAlmostEqual": "not-close"}
 _ONE = {"assertIsNone": "none", "assertIsNotNone": "defined"}
-_RAISES = frozenset(("assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"))
+_RAISES = frozenset(
+    ("assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs")
+)
 _CALLED = {
     "assert_called": "called", "assert_called_once": "called-once", "assert_called_with": "called-with",
     "assert_called_once_with": "called-with", "assert_any_call": "called-with", "assert_has_calls": "called-with",
@@ -127,8 +132,24 @@ _SKIPS = {
     "expand": "cases", "data": "cases", "fixture": "fixture", "hookimpl": "hook", "ignore": "skip",
 }  # fmt: skip
 _QUIET = frozenset(
-    ("staticmethod", "classmethod", "property", "override", "asyncio", "django_db", "anyio", "dataclass", "wraps")
-    + ("contextmanager", "asynccontextmanager", "overload", "final", "abstractmethod", "cache", "lru_cache")
+    (
+        "staticmethod",
+        "classmethod",
+        "property",
+        "override",
+        "asyncio",
+        "django_db",
+        "anyio",
+        "dataclass",
+        "wraps",
+        "contextmanager",
+        "asynccontextmanager",
+        "overload",
+        "final",
+        "abstractmethod",
+        "cache",
+        "lru_cache",
+    )
 )
 _CONFIG = re.compile(r"pytest_\w+|load_tests|setUpModule|setup_module|tearDownModule|teardown_module")
 
@@ -219,12 +240,18 @@ def facts(n: Nodes) -> Iterator[Fact]:
     for at, kind in enumerate(n.kinds):
         if kind == "assignment":
             yield from _assigned(n, at)
+        elif kind == "function_definition" and n.says(n.field(at, "name")) in ("__eq__", "__bool__"):
+            if "".join(tokens(G, n, n.field(at, "body"))) == "returnTrue" and n.says(n.field(at, "name")) == "__eq__":
+                yield Fact("equal", "__eq__", "", n.line(at))
         elif kind == "string_content" and _SENSES.fullmatch(n.says(at)):
             yield Fact("senses", n.says(at), "", n.line(at))
         elif kind == "call":
             yield from _called(n, at)
         elif kind == "comparison_operator":
             yield from _asked(n, at)
+        elif kind == "function_definition" and n.says(n.field(at, "name")) in ("__eq__", "__bool__"):
+            if norm(G, n, n.field(at, "body")) == "return\nTrue":
+                yield Fact("equal", n.says(n.field(at, "name")), "true", n.line(at))
         elif kind in ("import_statement", "import_from_statement"):
             yield from _tool(n, at)
 
@@ -242,7 +269,7 @@ def _top(n: Nodes, node: int, imported: set[str]) -> Iterator[Fact]:
         return
     for at, links in calls_in(G, n, node, [each for each in range(node, n.lasts[node]) if n.kinds[each] == "lambda"]):
         name = dotted(links)
-        if name in ("sys.exit", "os._exit", "exit", "quit", "pytest.exit", "os.abort"):
+        if name in ("sys.exit", "exit", "quit", "pytest.exit", "os.abort"):
             if not _is_main(n, at):
                 yield Fact("exit", name, norm(G, n, at), n.line(at))
         elif name in ("pytest.skip", "pytest.importorskip", "unittest.SkipTest", "pytest.xfail"):
@@ -273,18 +300,23 @@ def _rebound(n: Nodes, node: int, imported: set[str]) -> Iterator[Fact]:
         if name.endswith(".__test__") or (name == "__test__"):
             if words.endswith("False"):
                 yield Fact("uncollected", name, words, n.line(at))
+        elif name.startswith("os.environ["):
+            yield Fact("environment", name, words, n.line(at))
         elif "." in name and root in imported and root not in ("np", "pd", "django", "settings"):
             yield Fact("patch", name, words, n.line(at))
 
 
-_PLAIN_MARKS = frozenset(("django_db", "asyncio", "anyio", "usefixtures", "xdist_group", "filterwarnings", "parametrize"))
+_PLAIN_MARKS = frozenset(
+    ("django_db", "asyncio", "anyio", "usefixtures", "xdist_group", "filterwarnings", "parametrize")
+)
+_ASSIGNED = re.compile(r"pytestmark|collect_ignore|pytest_plugins|__test__|sys\s*\.\s*modules|builtins|unittest|_?pytest|TestCase|Asser|__b")
 _NAMES = {"collect_ignore": "collect", "collect_ignore_glob": "collect", "pytest_plugins": "plugins"}
 
 
 def _assigned(n: Nodes, node: int) -> Iterator[Fact]:
     left = n.field(node, "left")
     name, line = n.says(left), n.line(node)
-    words = norm(G, n, n.field(node, "right"))
+    words = norm(G, n, n.field(node, "right")) if _ASSIGNED.match(name) else ""
     is_top = n.parents[n.parents[node]] == 0
     if name == "pytestmark":
         labels = set(re.findall(r"mark\n\.\n(\w+)", words))
@@ -308,10 +340,18 @@ def _class_of(n: Nodes, node: int) -> str:
     return n.says(n.field(node, "name")) if node >= 0 else "__test__"
 
 
+_TOLD = frozenset(
+    ("sys.modules.get", "importlib.util.find_spec", "sys.modules.update", "sys.modules.setdefault", "sys.modules.pop")
+    + ("sys.modules.__setitem__", "setattr", "monkeypatch.setattr", "atexit.register", "os._exit")
+)
+
+
 def _called(n: Nodes, node: int) -> Iterator[Fact]:
     links = chain(G, n, node)
     name = dotted(links)
-    given = [norm(G, n, each) for each in arguments(n, links[-1].args)] if links else []
+    if name not in _TOLD:
+        return
+    given = [norm(G, n, each) for each in arguments(n, links[-1].args)]
     line, words = n.line(node), joined(given)
     if name in ("sys.modules.get", "importlib.util.find_spec") and given and given[0].strip('"') in _TOOLS:
         yield Fact("senses", f"{name}({given[0]})", words, line)
@@ -319,13 +359,19 @@ def _called(n: Nodes, node: int) -> Iterator[Fact]:
         yield Fact("modules", name, words, line)
     elif name in ("setattr", "monkeypatch.setattr") and given and _PATCHED.match(given[0].strip('"')):
         yield Fact("tool-patch", given[0].replace("\n", ""), words, line)
+    elif name in ("os._exit", "os.abort") and not _is_main(n, node):
+        yield Fact("hard-exit", name, words, line)
+    elif name == "os._exit":
+        yield Fact("hard-exit", name, words, line)
     elif name == "atexit.register":
         yield Fact("atexit", name, words, line)
 
 
 def _asked(n: Nodes, node: int) -> Iterator[Fact]:
-    words = "".join(tokens(G, n, node))
-    if re.search(r'"(?:_?pytest|unittest)"(?:not)?insys\.modules', words) or re.search(r"sys\.argv.*pytest|pytest.*sys\.argv", words):
+    words = "".join(tokens(G, n, node)) if n.lasts[node] - node < 60 else ""
+    if re.search(r'"(?:_?pytest|unittest)"(?:not)?insys\.modules', words) or re.search(
+        r"sys\.argv.*pytest|pytest.*sys\.argv", words
+    ):
         yield Fact("senses", words[:80], "", n.line(node))
 
 

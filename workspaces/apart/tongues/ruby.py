@@ -34,17 +34,21 @@ _TWO = {
     "refute_includes": "out", "assert_match": "match", "refute_match": "no-match", "assert_instance_of": "type",
     "assert_kind_of": "type", "assert_in_delta": "close", "assert_in_epsilon": "close", "assert_respond_to": "prop",
     "must_equal": "eq", "wont_equal": "ne", "must_include": "in", "must_match": "match", "must_be_kind_of": "type",
-    "must_be_instance_of": "type", "must_be_close_to": "close", "must_be_within_delta": "close", "must_be_same_as": "eq",
+    "must_be_instance_of": "type", "must_be_close_to": "close", "must_be_within_delta": "close",
+    "must_be_same_as": "eq",
 }  # fmt: skip
 _ONE = {
     "assert_nil": "none", "refute_nil": "defined", "assert_not_nil": "defined", "assert_empty": "falsy",
-    "refute_empty": "truthy", "must_be_nil": "none", "wont_be_nil": "defined", "must_be_empty": "falsy", "flunk": "fail",
+    "refute_empty": "truthy", "must_be_nil": "none", "wont_be_nil": "defined", "must_be_empty": "falsy",
+    "flunk": "fail",
     "pass": "always",
 }  # fmt: skip
 _MATCHERS = {
-    "eq": "eq", "eql": "eq", "equal": "eq", "be": "eq", "match": "match", "match_array": "count", "contain_exactly": "count",
+    "eq": "eq", "eql": "eq", "equal": "eq", "be": "eq", "match": "match", "match_array": "count",
+    "contain_exactly": "count",
     "include": "in", "be_within": "close", "be_truthy": "truthy", "be_falsey": "falsy", "be_falsy": "falsy",
-    "be_nil": "none", "be_a": "type", "be_an": "type", "be_kind_of": "type", "be_instance_of": "type", "be_present": "defined",
+    "be_nil": "none", "be_a": "type", "be_an": "type", "be_kind_of": "type", "be_instance_of": "type",
+    "be_present": "defined",
     "raise_error": "raises", "raise_exception": "raises", "start_with": "in", "end_with": "in", "have_key": "prop",
     "have_attributes": "prop", "respond_to": "prop", "be_empty": "falsy", "be_between": "other", "change": "other",
     "have_received": "called-with", "receive": "called-with", "exist": "defined", "be_an_instance_of": "type",
@@ -53,10 +57,15 @@ _NEGATED = {"eq": "ne", "none": "defined", "in": "out", "match": "no-match", "tr
             "raises": "not-raises", "defined": "none", "type": "not-type"}  # fmt: skip
 
 
+_CHECKS = re.compile(r"(?:assert|refute|must|wont)(?:_\w+)?|to|not_to|to_not|should|should_not|flunk|pass")
+
+
 def check(n: Nodes, node: int, links: list[Link]) -> list[Check] | None:
     if not links:
         return None
     last, names = links[-1], [link.name for link in links]
+    if not _CHECKS.fullmatch(last.name):
+        return None
     line, end = n.line(node), n.end_line(node)
     if names[0] in ("allow", "allow_any_instance_of", "receive"):
         return None
@@ -74,7 +83,7 @@ def check(n: Nodes, node: int, links: list[Link]) -> list[Check] | None:
         return [Check("raises", (words[0] if words else "", ""), line, end)]
     if re.match(r"(?:assert|refute|must|wont)_\w+", last.name):
         return [Check("other", (*_receiver(n, links), last.name, *words), line, end)]
-    return None if names[-1] != "is_expected" else None
+    return None
 
 
 def _receiver(n: Nodes, links: list[Link]) -> list[str]:
@@ -177,8 +186,11 @@ def _called(n: Nodes, node: int) -> Definition | None:
         return Definition("hook", name, _body(n, block), node=node)
     if name not in _SUITES and name not in _TESTS:
         return None
-    if block < 0 and (name not in ("it", "specify", "example", "xit", "pending", "skip", "test", "scenario") or not args
-                      or name in ("skip", "pending")):
+    if block < 0 and (
+        name not in ("it", "specify", "example", "xit", "pending", "skip", "test", "scenario")
+        or not args
+        or name in ("skip", "pending")
+    ):
         return None
     title = "".join(tokens(G, n, args[0])).strip('"') if args else "(no name)"
     marks = [Mark(said, name, n.line(node)) for said in [_SUITES.get(name) or _TESTS.get(name, "")] if said]
@@ -215,7 +227,9 @@ _TOOLS = re.compile(r"(?:RSpec|Minitest|Test|MiniTest)(?:\.|::|\Z)")
 
 def facts(n: Nodes) -> Iterator[Fact]:
     for at, kind in enumerate(n.kinds):
-        if kind == "unary" and re.match(r"defined\?\s*\(?\s*(?:::)?(?:RSpec|Minitest|MiniTest|Test::Unit)\b", n.says(at)):
+        if kind == "unary" and re.match(
+            r"defined\?\s*\(?\s*(?:::)?(?:RSpec|Minitest|MiniTest|Test::Unit)\b", n.says(at)
+        ):
             yield Fact("senses", n.says(at)[:80], "", n.line(at))
         elif kind == "binary":
             words = "".join(tokens(G, n, at)) if n.lasts[at] - at < 40 else ""
@@ -223,7 +237,10 @@ def facts(n: Nodes) -> Iterator[Fact]:
                 yield Fact("senses", words[:80], "", n.line(at))
         elif kind in ("class", "module"):
             name = n.says(n.field(at, "name"))
-            if re.match(r"(?:::)?(?:RSpec|Minitest|MiniTest|Test::Unit)(?:::|\Z)", name) and n.field(at, "superclass") < 0:
+            if (
+                re.match(r"(?:::)?(?:RSpec|Minitest|MiniTest|Test::Unit)(?:::|\Z)", name)
+                and n.field(at, "superclass") < 0
+            ):
                 yield Fact("tool-patch", name, norm(G, n, at), n.line(at))
         elif kind == "call":
             yield from _call(n, at)
@@ -233,18 +250,26 @@ def facts(n: Nodes) -> Iterator[Fact]:
                 yield Fact("equal", n.says(n.field(at, "name")), "true", n.line(at))
 
 
+_EXITS = frozenset(("exit", "exit!", "Kernel.exit!", "Process.exit!", "abort", "Process.exit", "Kernel.exit"))
+
+
 def _call(n: Nodes, node: int) -> Iterator[Fact]:
     links = chain(G, n, node)
     name, line = dotted(links), n.line(node)
-    given = norm(G, n, links[-1].args) if links and links[-1].args >= 0 else ""
+    is_told = name in _EXITS or bool(_TOOLS.match(name))
+    given = norm(G, n, links[-1].args) if links and is_told and links[-1].args >= 0 else ""
     if name == "Rails.env.test?":
         yield Fact("senses", name, "", line)
-    elif name in ("exit", "exit!", "Kernel.exit!", "Process.exit!", "abort", "Process.exit", "Kernel.exit"):
+    elif name in _EXITS:
         if "!" in name or given.strip("()\n") in ("0", "true"):
             yield Fact("hard-exit", name, given, line)
     elif name == "at_exit" or name == "END":
         yield Fact("atexit", name, "", line)
-    elif links and links[-1].name in ("class_eval", "instance_eval", "prepend", "define_method", "send") and _TOOLS.match(name):
+    elif (
+        links
+        and links[-1].name in ("class_eval", "instance_eval", "prepend", "define_method", "send")
+        and _TOOLS.match(name)
+    ):
         yield Fact("tool-patch", name, given, line)
 
 
@@ -257,8 +282,10 @@ TONGUE = Tongue(
     define=define,
     check=check,
     roles={
-        "skip": "skip", "pending": "skip", "omit": "skip", "pend": "skip", "exit": "exit", "exit!": "exit", "abort": "exit",
-        "raise": "fail", "flunk": "fail", "fail": "fail", "allow": "mock", "allow.to": "mock", "allow_any_instance_of.to": "mock", ".to_receive": "mock", ".stub": "mock",
+        "skip": "skip", "pending": "skip", "omit": "skip", "pend": "skip", "exit": "exit", "exit!": "exit",
+        "abort": "exit",
+        "raise": "fail", "flunk": "fail", "fail": "fail", "allow": "mock", "allow.to": "mock",
+        "allow_any_instance_of.to": "mock", ".to_receive": "mock", ".stub": "mock",
         ".stubs": "mock", "stub": "mock", "stub_const": "mock", ".and_return": "mock", "allow_any_instance_of": "mock",
         "Kernel.exit": "exit", ".returns": "mock", "define_method": "mock", ".define_singleton_method": "mock",
     },

@@ -121,7 +121,8 @@ def elements(n: Nodes, node: int) -> list[int] | None:
 
 _TESTS = re.compile(r"(?:\w+::)*(?:test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest|bench|case)")
 _MARKS = {"ignore": "skip", "should_panic": "panic", "cfg": "skip", "cfg_attr": "skip", "timeout": "timeout",
-          "retry": "retry", "flaky_test": "retry", "case": "cases", "test_case": "cases", "values": "cases"}  # fmt: skip
+          "retry": "retry", "flaky_test": "retry", "case": "cases", "test_case": "cases",
+          "values": "cases"}  # fmt: skip
 
 
 def _attributes(n: Nodes, node: int) -> list[int]:
@@ -153,7 +154,14 @@ def define(n: Nodes, node: int, within: str) -> Definition | None:
     if kind == "mod_item":
         body = n.field(node, "body")
         about = "tests" if within == "tests" or _is_for_tests(n, node) else "module"
-        return Definition("suite", n.says(n.field(node, "name")), (body,) if body >= 0 else (), _marks(n, node, is_test=False), about, node)
+        return Definition(
+            "suite",
+            n.says(n.field(node, "name")),
+            (body,) if body >= 0 else (),
+            _marks(n, node, is_test=False),
+            about,
+            node,
+        )
     if kind in ("impl_item", "trait_item"):
         body, name = n.field(node, "body"), norm(G, n, n.field(node, "type")).replace("\n", "") or "impl"
         return Definition("suite", name[:80], (body,) if body >= 0 else (), (), within or "impl", node)

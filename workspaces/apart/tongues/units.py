@@ -14,8 +14,24 @@ STEPS_LIMIT = 40_000
 CASES_LIMIT = 20_000
 IDS_LIMIT = 20_000
 SWALLOWS = frozenset(
-    ("toThrow", "toThrowError", "throws", "rejects", "catch", "assertThrows", "raise_error", "assert_raises", "Try")
-    + ("catch_unwind", "assertRaises", "assertRaisesRegex", "raises", "suppress", "setTimeout", "setImmediate")
+    (
+        "toThrow",
+        "toThrowError",
+        "throws",
+        "rejects",
+        "catch",
+        "assertThrows",
+        "raise_error",
+        "assert_raises",
+        "Try",
+        "catch_unwind",
+        "assertRaises",
+        "assertRaisesRegex",
+        "raises",
+        "suppress",
+        "setTimeout",
+        "setImmediate",
+    )
 )
 """Where one of these stands, a failure in the block that belongs to it may go by."""
 
@@ -163,7 +179,7 @@ class Reader:
                 yield from self._statement(place, node)
 
     def _block(self, place: _Place, block: int) -> Iterator[_Place]:
-        """Read a block's statements. What they hold comes after them, in its order; steps are put in line at the end."""
+        """Read a block's statements. What they hold comes after them, in its order; steps are put in line last."""
         inner = self.n.inner(block)
         guards = place.guards
         if any(self.n.kinds[at] in self.t.handlers for at in inner) and not self._fails_on(inner):
@@ -180,6 +196,7 @@ class Reader:
         return bool(handlers) and all(self._raises(at) for at in handlers)
 
     def _raises(self, node: int) -> bool:
+        self.n.spend(self.n.lasts[node] - node)
         if any(self.t.stops.get(self.n.kinds[at]) == "raise" for at in range(node, self.n.lasts[node])):
             return True
         return any(self._role(links) == "fail" for _, links in calls_in(self.g, self.n, node, ()))
@@ -212,16 +229,23 @@ class Reader:
         prefix = f"{name} › "
         guards = () if is_body else place.guards
         if defined.parts:
-            yield _Place(defined.parts, unit, prefix, guards, is_body, place.depth + 1, "" if is_body else defined.params)
+            yield _Place(
+                defined.parts, unit, prefix, guards, is_body, place.depth + 1, "" if is_body else defined.params
+            )
 
     def _is_docstring(self, node: int) -> bool:
         inner = self.n.inner(node)
-        return self.n.kinds[node] == "expression_statement" and len(inner) == 1 and self.n.kinds[inner[0]] in self.g.strings
+        return (
+            self.n.kinds[node] == "expression_statement"
+            and len(inner) == 1
+            and self.n.kinds[inner[0]] in self.g.strings
+        )
 
     # --- one statement -----------------------------------------------------------------------------
 
     def _nested(self, node: int) -> list[int]:
         """Return the outermost blocks in a statement."""
+        self.n.spend(self.n.lasts[node] - node)
         found: list[int] = []
         at, last = node + 1, self.n.lasts[node]
         kinds, blocks = self.n.kinds, self.g.blocks
@@ -343,6 +367,7 @@ class Reader:
         found = []
         at = self.n.parents[check]
         while at >= statement and at >= 0:
+            self.n.spend(1)
             kind = self.n.kinds[at]
             said = [self.n.says(each) for each in self.n.children(at)] if kind in self.g.binary else []
             if any(word in ("and", "or", "&&", "||") for word in said):
@@ -376,10 +401,9 @@ class Reader:
         while at < last:
             if at in skipped:
                 at = n.lasts[at]
-            elif (kinds[at] in self.g.lists or self.t.elements(n, at) is not None) and (
-                is_loop or self._is_bound(node, at)
-            ):
-                found.append(at)
+            elif kinds[at] in self.g.lists or self.t.elements(n, at) is not None:
+                if is_loop or self._is_bound(node, at):
+                    found.append(at)
                 at = n.lasts[at]
             else:
                 at += 1

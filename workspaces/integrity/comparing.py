@@ -178,7 +178,7 @@ def _of_pair(file: File, old: Unit, new: Unit, elsewhere: Elsewhere) -> Iterator
     assert file.new is not None
     if [step.words for step in old.steps] != [step.words for step in new.steps]:
         old, new = (naming.unqualified(unit, file.old, file.new) for unit in (old, new))
-        old = naming.renamed(old, naming.renames(old, new, file.old, file.new, elsewhere))
+        old = naming.renamed(old, naming.new_names(old, new, file.old, file.new, elsewhere))
     for change in units.changes(old, new, _gone_through(file)):
         yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
 
@@ -379,7 +379,7 @@ def _told_there(file: File, old: Unit, there: File, new: Unit, elsewhere: Elsewh
     if file.is_collected and not there.is_collected:
         why = "The test is in a file now in which no test tool looks for tests."
         return [there.told(new.name, Change(FindingKind.REMOVED, why, (0, 0), (new.line, new.end)))]
-    names: Mapping[str, str] = naming.renames(old, new, file.old, there.new, elsewhere)
+    names: Mapping[str, str] = naming.new_names(old, new, file.old, there.new, elsewhere)
     both = File(there.path, file.old, there.new, file.old_lines, there.new_lines)
     return [
         both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, _gone_through(there))

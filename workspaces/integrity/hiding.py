@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workspaces.integrity.layout import SCRIPT_ENDINGS, Layout
 from workspaces.integrity.roles import Role, role_of
-from workspaces.integrity.sides import folder_of, name_of, told
+from workspaces.integrity.sides import folder_of, folders_above, name_of, told
 
 Read = Callable[[str], bytes | None]
 _INSTALLED = frozenset(
@@ -36,6 +36,7 @@ _COMPILED = re.compile(r"(.+?)(?:\.(?:cpython|pypy|abi3|cp)[\w-]*)?\.(?:so|pyd|p
 _RUBY = frozenset(
     {"rspec", "minitest", "test", "set", "json", "date", "time", "bigdecimal", "securerandom", "yaml", "stringio"}
 )
+_PYTEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py\Z")
 _MOCKS = "__mocks__"
 
 
@@ -51,6 +52,11 @@ class Surroundings:
     @functools.cached_property
     def folders_now(self) -> frozenset[str]:
         return Layout(self.now).folders
+
+    @functools.cached_property
+    def tested_folders(self) -> frozenset[str]:
+        """The folders at or above Python tests, old or new, as pytest finds them."""
+        return frozenset(folder for path in self.now if _PYTEST.search(path) for folder in folders_above(path))
 
     def kept(self, path: str) -> bool:
         """Return whether the baseline has the file, and it is still there."""

@@ -56,7 +56,7 @@ class Elsewhere:
         return cls(frozenset(old - new), frozenset(new - old))
 
 
-def renames(old: Unit, new: Unit, before: Described, now: Described, elsewhere: Elsewhere) -> Mapping[str, str]:
+def new_names(old: Unit, new: Unit, before: Described, now: Described, elsewhere: Elsewhere) -> Mapping[str, str]:
     """Return names of the old unit that stand under other names in the new one, and mean the same.
 
     A variable may take any new name, and so may what the file itself defines. A name from elsewhere may where it is

@@ -54,7 +54,7 @@ def intruders(scene: Scene, now: Collection[str], new: Iterable[str], read: Read
     for path in ordered:
         if path in named:
             continue
-        intruder = _of_one(layout, path, read) or _hides(surroundings, path, read)
+        intruder = _of_one(surroundings, path, read) or _hides(surroundings, path, read)
         if intruder is not None:
             found.append(intruder)
     return sorted(found, key=lambda each: each.path)
@@ -112,9 +112,9 @@ _SECTION = re.compile(rb"^\s*\[\s*([^\]\s]*)", re.MULTILINE)
 _HELPERS = re.compile(r"(?:^|/)(?:spec/(?:spec_helper|rails_helper)|test/test_helper)\.rb\Z")
 
 
-def _of_one(layout: Layout, path: str, read: Read) -> Intruder | None:
+def _of_one(around: hiding.Surroundings, path: str, read: Read) -> Intruder | None:
     """Return what is wrong with a file of this name and place, if anything is."""
-    name, folder = name_of(path), folder_of(path)
+    layout, name, folder = around.layout, name_of(path), folder_of(path)
     if _STARTED.search(path) and "python" in layout.languages:
         return Intruder(path, "Python loads it at every start, before any test.")
     if name.endswith((".pth", ".egg-link")) and "python" in layout.languages:
@@ -127,6 +127,8 @@ def _of_one(layout: Layout, path: str, read: Read) -> Intruder | None:
         return Intruder(path, "Python runs it as it is; nobody can read what it does.")
     if name == "conftest.py" and layout.covers_tests(folder, "python"):
         return Intruder(path, "pytest loads it before tests that exist at the baseline.", is_of_tests=True)
+    if name == "conftest.py" and "python" in layout.languages and folder not in around.tested_folders:
+        return Intruder(path, "pytest loads it on its way to the tests elsewhere; here are none.", is_of_tests=True)
     if name == "__init__.py" and folder in layout.test_folders and (read(path) or b"").strip():
         return Intruder(
             path, "It is run before the tests in its folder, which exist at the baseline.", is_of_tests=True

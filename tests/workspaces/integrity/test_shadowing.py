@@ -57,6 +57,8 @@ def found(base: Collection[str], *new: str, gone: str = "", data: bytes = b"x = 
         (PYTHON, "check/notes.md", False),
         (PYTHON, "shop/price/__init__.py", False),
         (PYTHON, "shop.py", False),
+        (PYTHON, "shop/conftest.py", True),
+        (PYTHON, "tests/slow/conftest.py", True),
         (PYTHON, "shop/plugins.py", False),
         (PYTHON, "shop/price.so", False),
         (PYTHON, "shop/price.abi3.so", False),
@@ -115,8 +117,6 @@ def test_new_options_of_tests_that_exist_are_configuration(base: Collection[str]
     [
         (PYTHON, "shop/random.py"),
         (PYTHON, "shop/requests.py"),
-        (PYTHON, "shop/conftest.py"),
-        (PYTHON, "tests/slow/conftest.py"),
         (PYTHON, "tests/shop/test_price.py"),
         (PYTHON, "unit/json.py"),
         (PYTHON, "shop/stock.py"),

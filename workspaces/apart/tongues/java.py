@@ -266,8 +266,8 @@ _SENSES = re.compile(
 )
 
 
-_TOLD = frozenset(("System.exit", "Runtime.getRuntime.halt", "Runtime.getRuntime.exit", "System.setSecurityManager")
-                  + ("Runtime.getRuntime.addShutdownHook",))  # fmt: skip
+_TOLD = frozenset(("System.exit", "Runtime.getRuntime.halt", "Runtime.getRuntime.exit", "System.setSecurityManager",
+"Runtime.getRuntime.addShutdownHook"))  # fmt: skip
 
 
 def facts(n: Nodes) -> Iterator[Fact]:

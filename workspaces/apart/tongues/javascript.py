@@ -338,7 +338,16 @@ _SENSES = re.compile(
     r"JEST_WORKER_ID|VITEST(?:_WORKER_ID|_POOL_ID)?|MOCHA_\w+|NODE_TEST_CONTEXT|PLAYWRIGHT_TEST\w*|AVA_PATH"
 )
 _MOCKS = frozenset(("mock", "doMock", "unstable_mockModule", "setMock", "stubGlobal", "module"))
-_TOLD = frozenset(("expect.extend", "process.exit", "process.on", "Object.defineProperty", "Object.assign", "Reflect.set"))
+_TOLD = frozenset(
+    (
+        "expect.extend",
+        "process.exit",
+        "process.on",
+        "Object.defineProperty",
+        "Object.assign",
+        "Reflect.set",
+    )
+)
 _RETRIES = frozenset(("jest.retryTimes", "jest.setTimeout", "vi.setConfig", "this.retries", "this.timeout",
                       "test.setTimeout", "describe.configure", "test.describe.configure"))  # fmt: skip
 _PATCHED = re.compile(

@@ -237,12 +237,10 @@ def facts(n: Nodes) -> Iterator[Fact]:
     imported = {name for name, _, _ in imports(n)}
     for node in n.inner(0):
         yield from _top(n, node, imported)
+    yield from _by_other_names(n)
     for at, kind in enumerate(n.kinds):
         if kind == "assignment":
             yield from _assigned(n, at)
-        elif kind == "function_definition" and n.says(n.field(at, "name")) in ("__eq__", "__bool__"):
-            if "".join(tokens(G, n, n.field(at, "body"))) == "returnTrue" and n.says(n.field(at, "name")) == "__eq__":
-                yield Fact("equal", "__eq__", "", n.line(at))
         elif kind == "string_content" and _SENSES.fullmatch(n.says(at)):
             yield Fact("senses", n.says(at), "", n.line(at))
         elif kind == "call":
@@ -254,6 +252,33 @@ def facts(n: Nodes) -> Iterator[Fact]:
                 yield Fact("equal", n.says(n.field(at, "name")), "true", n.line(at))
         elif kind in ("import_statement", "import_from_statement"):
             yield from _tool(n, at)
+
+
+_BY_DICTIONARY = re.compile(r"(?:vars\(\s*(\w+)[\w.]*\s*\)|(\w+)(?:\.\w+)*?\.__dict__)\s*(?:\[|\.update\Z)")
+
+
+def _by_other_names(n: Nodes) -> Iterator[Fact]:
+    """Yield where the test tool is changed under a name of the file's own, or a module through its dictionary."""
+    real = {name: whole for name, whole, _ in imports(n)}
+    for at, kind in enumerate(n.kinds):
+        if kind not in ("assignment", "call") or not real:
+            continue
+        said = n.says(n.field(at, "left")) if kind == "assignment" else dotted(chain(G, n, at))
+        root, _, rest = said.partition(".")
+        whole = f"{real.get(root, '')}.{rest}"
+        is_named = kind == "assignment" and re.fullmatch(r"[\w.]+", rest) and not _PATCHED.match(said)
+        if is_named and _PATCHED.match(whole) and not whole.startswith("unittest.mock."):
+            yield Fact("tool-patch", whole, "", n.line(at))
+        elif (held := _BY_DICTIONARY.match(said)) and (held[1] or held[2]) in real and not _is_in_function(n, at):
+            yield Fact("patch", said[:100], "", n.line(at))
+
+
+def _is_in_function(n: Nodes, at: int) -> bool:
+    while at > 0:
+        if n.kinds[at] in ("function_definition", "lambda"):
+            return True
+        at = n.parents[at]
+    return False
 
 
 def _tool(n: Nodes, node: int) -> Iterator[Fact]:
@@ -309,7 +334,9 @@ def _rebound(n: Nodes, node: int, imported: set[str]) -> Iterator[Fact]:
 _PLAIN_MARKS = frozenset(
     ("django_db", "asyncio", "anyio", "usefixtures", "xdist_group", "filterwarnings", "parametrize")
 )
-_ASSIGNED = re.compile(r"pytestmark|collect_ignore|pytest_plugins|__test__|sys\s*\.\s*modules|builtins|unittest|_?pytest|TestCase|Asser|__b")
+_ASSIGNED = re.compile(
+    r"pytestmark|collect_ignore|pytest_plugins|__test__|sys\s*\.\s*modules|builtins|unittest|_?pytest|TestCase|Asser|__b"
+)
 _NAMES = {"collect_ignore": "collect", "collect_ignore_glob": "collect", "pytest_plugins": "plugins"}
 
 
@@ -341,8 +368,18 @@ def _class_of(n: Nodes, node: int) -> str:
 
 
 _TOLD = frozenset(
-    ("sys.modules.get", "importlib.util.find_spec", "sys.modules.update", "sys.modules.setdefault", "sys.modules.pop")
-    + ("sys.modules.__setitem__", "setattr", "monkeypatch.setattr", "atexit.register", "os._exit")
+    (
+        "sys.modules.get",
+        "importlib.util.find_spec",
+        "sys.modules.update",
+        "sys.modules.setdefault",
+        "sys.modules.pop",
+        "sys.modules.__setitem__",
+        "setattr",
+        "monkeypatch.setattr",
+        "atexit.register",
+        "os._exit",
+    )
 )
 
 
@@ -360,8 +397,6 @@ def _called(n: Nodes, node: int) -> Iterator[Fact]:
     elif name in ("setattr", "monkeypatch.setattr") and given and _PATCHED.match(given[0].strip('"')):
         yield Fact("tool-patch", given[0].replace("\n", ""), words, line)
     elif name in ("os._exit", "os.abort") and not _is_main(n, node):
-        yield Fact("hard-exit", name, words, line)
-    elif name == "os._exit":
         yield Fact("hard-exit", name, words, line)
     elif name == "atexit.register":
         yield Fact("atexit", name, words, line)

@@ -438,6 +438,7 @@ class Reader:
 
     def _names(self, target: int) -> list[str]:
         n = self.n
+        n.spend(n.lasts[target] - target)
         if n.kinds[target] in self.g.calls:
             return [dotted(chain(self.g, n, target))]
         return [n.says(at) for at in range(target, n.lasts[target]) if n.kinds[at] in self.g.names and n.is_leaf(at)]

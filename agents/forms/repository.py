@@ -105,7 +105,7 @@ class RepositoryForm(Form):
         most=COMMANDS,
         item_length=COMMAND_LENGTH,
         label="Verify commands",
-        help_text="One a line. A team must see them pass before it says done",
+        help_text="One a line. Sakura runs them itself before work counts as done",
     )
     credential = forms.CharField(
         required=False,

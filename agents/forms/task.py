@@ -94,7 +94,7 @@ class TaskForm(Form):
         most=COMMANDS,
         item_length=COMMAND_LENGTH,
         label="Verify commands",
-        help_text="One a line. The team must see them pass before it says done",
+        help_text="One a line. Sakura runs them itself before the work counts as done",
     )
     protected = Lines(
         most=RULES,

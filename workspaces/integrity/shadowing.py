@@ -127,7 +127,7 @@ def _of_one(around: hiding.Surroundings, path: str, read: Read) -> Intruder | No
         return Intruder(path, "Python runs it as it is; nobody can read what it does.")
     if name == "conftest.py" and layout.covers_tests(folder, "python"):
         return Intruder(path, "pytest loads it before tests that exist at the baseline.", is_of_tests=True)
-    if name == "conftest.py" and "python" in layout.languages and folder not in around.tested_folders:
+    if name == "conftest.py" and "python" in layout.languages and _is_for_nothing(around, folder):
         return Intruder(path, "pytest loads it on its way to the tests elsewhere; here are none.", is_of_tests=True)
     if name == "__init__.py" and folder in layout.test_folders and (read(path) or b"").strip():
         return Intruder(
@@ -140,6 +140,15 @@ def _of_one(around: hiding.Surroundings, path: str, read: Read) -> Intruder | No
     if _SERVICES.search(path):
         return Intruder(path, "The test tool loads what it names, before any test.", is_of_tests=True)
     return _options(layout, path)
+
+
+_NOT_ENTERED = re.compile(r"(?:^|/)(?:\.[^/]*|build|dist|node_modules|venv|CVS|_darcs|\{arch\}|[^/]*\.egg)(?:/|\Z)")
+"""Folders that pytest passes over (its `norecursedirs`)."""
+
+
+def _is_for_nothing(around: hiding.Surroundings, folder: str) -> bool:
+    """Return whether pytest comes through a folder in which no test is, old or new."""
+    return folder not in around.tested_folders and not _NOT_ENTERED.search(folder)
 
 
 def _has_plugins(data: bytes | None) -> bool:

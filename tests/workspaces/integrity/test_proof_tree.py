@@ -110,6 +110,7 @@ def test_honest_work_is_proven_as_it_is(project: Project) -> None:
         **CODE,
         "tests/test_tax.py": "def test_tax():\n    assert 1\n",
         "tests/slow/conftest.py": "import pytest\n",
+        "tests/slow/test_slow.py": "def test_slow():\n    assert 1\n",
         "package.json": PACKAGE.replace('"a": "1"', '"a": "2", "b": "1"'),
         "pyproject.toml": PROJECT.replace('"requests>=2"', '"requests>=2", "attrs"'),
         "docs/Makefile": "html:\n\tmkdocs\n",

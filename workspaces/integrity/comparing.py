@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from workspaces.integrity import facts, naming, taking, units
 from workspaces.integrity.described import EMPTY, Described, Unit
 from workspaces.integrity.findings import Finding, FindingKind
+from workspaces.integrity.marks import Change
 from workspaces.integrity.naming import Elsewhere
-from workspaces.integrity.units import Change
 
 PER_FILE = 150
 """Findings that are told of one file."""
 TEXT_LIMIT = 500
+PLACES_LIMIT = 12
+"""New tests of one name among which one that is gone elsewhere is looked for."""
 _SUPPORT = re.compile(
     r"(?:conftest\.py|(?:spec|test|rails)_helper\.rb|(?:jest|vitest|test|mocha)[.\-_]?(?:setup|global)\w*\.[cm]?[jt]sx?"
     r"|(?:setup|global)[.\-_]?(?:tests?|jest|vitest|setup)?\w*\.[cm]?[jt]sx?)\Z",
@@ -43,6 +45,10 @@ class File:
     gone: list[Unit] = field(default_factory=list)
     come: list[Unit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def gone_through(self) -> frozenset[str]:
+        return self.new.gone_through if self.new else frozenset()
 
     def told(self, name: str, change: Change) -> Finding:
         old, new = _text(self.old_lines, change.old), _text(self.new_lines, change.new)
@@ -145,7 +151,7 @@ def _own_definitions(file: File, come: Iterable[Unit], pairs: Iterable[tuple[Uni
     """Yield what a file of tests newly defines itself that it took from elsewhere before."""
     assert file.old is not None
     assert file.new is not None
-    taken = {name for name, _, _ in file.old.imports} - naming.defined_in(file.old)
+    taken = {name for name, _, _ in file.old.imports} - file.old.defined
     why = "The file defines this itself now, which came from what is tested before."
     for unit in come:
         if " › " not in unit.name and unit.kind in ("helper", "suite") and unit.name in taken:
@@ -179,21 +185,8 @@ def _of_pair(file: File, old: Unit, new: Unit, elsewhere: Elsewhere) -> Iterator
     if [step.words for step in old.steps] != [step.words for step in new.steps]:
         old, new = (naming.unqualified(unit, file.old, file.new) for unit in (old, new))
         old = naming.renamed(old, naming.new_names(old, new, file.old, file.new, elsewhere))
-    for change in units.changes(old, new, _gone_through(file)):
+    for change in units.changes(old, new, file.gone_through):
         yield file.told(new.name, _as_configuration(change) if new.kind == "config" else change)
-
-
-def _gone_through(file: File) -> frozenset[str]:
-    """Return the names of what the file goes through, or takes cases from."""
-    if file.new is None:
-        return frozenset()
-    steps = (step.words for unit in file.new.units for step in unit.steps)
-    loops = [words for words in steps if words.startswith("for\n") or _EACH.search(words)]
-    marks = [mark.words for unit in file.new.units for mark in unit.marks if mark.what == "cases"]
-    return frozenset(word for words in (*loops, *marks) for word in words.split("\n"))
-
-
-_EACH = re.compile(r"\n(?:each|forEach|map|iter|Run)(?:\n|\Z)")
 
 
 def _as_configuration(change: Change) -> Change:
@@ -206,17 +199,17 @@ def _language(file: File) -> str:
 
 def _of_module(file: File, old: Unit, new: Unit) -> Iterator[Finding]:
     """Yield what changed at the top of a file: values that tests use; in files for all tests what they do at once."""
-    for change in units.changes(old, new, _gone_through(file)):
+    for change in units.changes(old, new, file.gone_through):
         yield file.told("", change)
     units_of = (file.old or EMPTY).units[1:] if _language(file) in _LAST_WINS else ()
     tests = {unit.last_name for unit in units_of if unit.kind in ("test", "suite")}
+    known = Counter(step.words for step in old.steps)
     for step in new.steps:
-        if tests & {name.partition(".")[0] for name in step.binds} and step not in old.steps:
+        if tests & {name.partition(".")[0] for name in step.binds} and not known[step.words]:
             why = "The name of a test, or of a class of tests, is given to something else."
             change = Change(FindingKind.SKIPPED, why, (0, 0), (step.line, step.end))
             yield file.told(step.binds[0], change)
     if file.old is not None and _SUPPORT.search(file.path.rpartition("/")[2]):
-        known = Counter(step.words for step in old.steps)
         for step in new.steps:
             if not known[step.words] and not step.checks and (not step.binds or "." in step.binds[0]):
                 yield file.told("", Change(FindingKind.CONFIGURATION, _CONFIG_NEW, (0, 0), (step.line, step.end)))
@@ -360,7 +353,9 @@ def _across(files: Sequence[File], elsewhere: Elsewhere) -> None:
 
 def _moved(file: File, unit: Unit, places: list[tuple[File, Unit]], elsewhere: Elsewhere) -> bool:
     """Return whether a test is in another file now; what it says differently there is told there."""
-    ranked = sorted(places, key=lambda place: len(_told_there(file, unit, place[0], place[1], elsewhere)))
+    ranked = sorted(
+        places[:PLACES_LIMIT], key=lambda place: len(_told_there(file, unit, place[0], place[1], elsewhere))
+    )
     if not ranked:
         return False
     there, other = ranked[0]
@@ -382,5 +377,5 @@ def _told_there(file: File, old: Unit, there: File, new: Unit, elsewhere: Elsewh
     names: Mapping[str, str] = naming.new_names(old, new, file.old, there.new, elsewhere)
     both = File(there.path, file.old, there.new, file.old_lines, there.new_lines)
     return [
-        both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, _gone_through(there))
+        both.told(new.name, change) for change in units.changes(naming.renamed(old, names), new, there.gone_through)
     ]

@@ -1,7 +1,9 @@
 """What the process that reads sources tells of one, checked and typed; see workspaces/apart/tongues/units.py."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 Guard = tuple[str, str]
@@ -96,7 +98,24 @@ class Described:
     def module(self) -> Unit:
         return self.units[0]
 
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names that the source gives at its top: functions, classes, variables."""
+        top = frozenset(name for step in self.module.steps for name in step.binds)
+        kinds = ("helper", "config")
+        named = (unit for unit in self.units[1:] if unit.kind in kinds or (unit.kind == "suite" and unit.params))
+        return top | frozenset(unit.last_name for unit in named)
 
+    @cached_property
+    def gone_through(self) -> frozenset[str]:
+        """The names of what the source goes through, or takes cases from."""
+        steps = (step.words for unit in self.units for step in unit.steps)
+        loops = (words for words in steps if words.startswith("for\n") or _EACH.search(words))
+        marks = (mark.words for unit in self.units for mark in unit.marks if mark.what == "cases")
+        return frozenset(word for words in (*loops, *marks) for word in words.split("\n"))
+
+
+_EACH = re.compile(r"\n(?:each|forEach|map|iter|Run)(?:\n|\Z)")
 EMPTY = Described((Unit("module", "", 1, 1, "", (), (), ()),))
 
 

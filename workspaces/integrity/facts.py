@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workspaces.integrity.described import Described, Fact
 from workspaces.integrity.findings import FindingKind
-from workspaces.integrity.units import Change
+from workspaces.integrity.marks import Change
 
 
 @dataclass(frozen=True)

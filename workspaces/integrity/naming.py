@@ -4,10 +4,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from workspaces.integrity.described import Check, Described, Step, Unit
 
 _NAME = re.compile(r"[A-Za-z_$@][\w$?!]*")
+IMPORTS_LIMIT = 1000
 TRIES = 12
 """Statements of one form that are held against each other."""
 
@@ -27,15 +29,6 @@ def bound_in(unit: Unit, without_params: bool = False) -> frozenset[str]:
     """Return the names that a unit itself gives; those of pytest's parameters come from elsewhere."""
     bound = frozenset(name for step in unit.steps for name in step.binds)
     return bound if without_params else bound | frozenset(_names(unit.params))
-
-
-def defined_in(source: Described) -> frozenset[str]:
-    """Return the names that a source gives at its top: functions, classes, variables."""
-    top = frozenset(name for step in source.module.steps for name in step.binds)
-    named = (
-        unit for unit in source.units[1:] if unit.kind in ("helper", "config") or (unit.kind == "suite" and unit.params)
-    )
-    return top | frozenset(unit.last_name for unit in named)
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ def new_names(old: Unit, new: Unit, before: Described, now: Described, elsewhere
     is_fixtures = before.language == "python" and new.kind == "test"
     local_gone, local_come = gone & bound_in(old, is_fixtures), come & bound_in(new, is_fixtures)
     free_gone, free_come = gone - now.ids - bound_in(old), come - before.ids - bound_in(new)
-    was_own, is_own = free_gone & defined_in(before), free_come & defined_in(now)
+    was_own, is_own = free_gone & before.defined, free_come & now.defined
     was_tested, is_tested = free_gone & elsewhere.gone, free_come & elsewhere.come - is_own
     found: dict[str, str] = {}
     for was, is_now in _similar(old.steps, new.steps):
@@ -109,18 +102,24 @@ def _pairs(old: list[str], new: list[str]) -> dict[str, str] | None:
     return found
 
 
-def unqualified(unit: Unit, source: Described, other: Described) -> Unit:
-    """Return the unit with `module.name` as `name`, where one of both sources imports just that name by itself."""
-    modules = {name: place for name, place, _ in (*source.imports, *other.imports)}
-    pairs = [
-        (f"{module}\n.\n{name}", name)
+@lru_cache(maxsize=8)
+def _whole_names(imports: tuple[tuple[str, str, int], ...]) -> "re.Pattern[str] | None":
+    """Return what finds `module.name` of those names that are also imported by themselves."""
+    modules = {name: place for name, place, _ in imports[:IMPORTS_LIMIT]}
+    whole = [
+        f"{module}\n.\n{name}"
         for name, place in modules.items()
         for module in (place.rpartition(".")[0].rpartition(".")[2],)
         if modules.get(module, "") + f".{name}" == place
     ]
-    if not pairs:
+    return re.compile("|".join(rf"(?<![^\n]){re.escape(each)}(?![^\n])" for each in whole)) if whole else None
+
+
+def unqualified(unit: Unit, source: Described, other: Described) -> Unit:
+    """Return the unit with `module.name` as `name`, where one of both sources imports just that name by itself."""
+    found = _whole_names(source.imports + other.imports)
+    if found is None:
         return unit
-    found = re.compile("|".join(rf"(?<![^\n]){re.escape(long)}(?![^\n])" for long, _ in pairs))
     return _mapped(unit, lambda words: found.sub(lambda match: match[0].rpartition("\n")[2], words))
 
 

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from workspaces.integrity.described import Described
 from workspaces.integrity.findings import FindingKind
-from workspaces.integrity.units import Change
+from workspaces.integrity.marks import Change
 
+IMPORTS_LIMIT = 1000
 _ENDINGS = re.compile(r"(?:/(?:__init__|index|mod))?\.(?:py|[cm]?[jt]sx?|rs|rb|java|go)\Z")
 
 
@@ -25,10 +26,10 @@ def changes(file: Source, files: Sequence[Source]) -> Iterator[tuple[str, Change
     """Yield the names that a file takes from a file that is new, though what it took them from still has them."""
     assert file.old is not None
     assert file.new is not None
-    before = {name: (place, line) for name, place, line in file.old.imports}
+    before = {name: (place, line) for name, place, line in file.old.imports[:IMPORTS_LIMIT]}
     fresh = {_module(each.path): each for each in files if each.old is None and each.new is not None}
     former = {_module(each.old_path or each.path): each for each in files if each.old is not None}
-    for name, place, line in file.new.imports:
+    for name, place, line in file.new.imports[:IMPORTS_LIMIT]:
         was, was_line = before.get(name, (place, 0))
         if was == place or _found(place, file.path, fresh) is None:
             continue

@@ -3,24 +3,11 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from workspaces.integrity import weaker
-from workspaces.integrity.described import Case, Check, Guard, Mark, Step, Unit
+from workspaces.integrity.described import Check, Guard, Step, Unit
 from workspaces.integrity.findings import FindingKind
-
-NEAREST = 60
-"""Checks of one test that are held against each other, where none is equal."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change within a unit; lines as in Finding, (first, last), (0, 0): none."""
-
-    kind: FindingKind
-    why: str
-    old: tuple[int, int] = (0, 0)
-    new: tuple[int, int] = (0, 0)
+from workspaces.integrity.marks import NEAREST, Change, of_cases, of_marks
 
 
 def changes(old: Unit, new: Unit, gone_through: frozenset[str] = frozenset()) -> Iterator[Change]:
@@ -29,7 +16,7 @@ def changes(old: Unit, new: Unit, gone_through: frozenset[str] = frozenset()) ->
     `gone_through`: names that the file goes through, so that what is added to them are cases.
     """
     yield from _outer(old, new)
-    yield from _marks(old, new)
+    yield from of_marks(old, new)
     if old.kind == "test" and old.checks and not new.checks and _is_empty(new):
         yield Change(FindingKind.REMOVED, "The test is emptied.", _span(old), _span(new))
         return
@@ -64,121 +51,6 @@ _EMPTY_LOOP = re.compile(
 
 def _never_runs(kind: str, words: str) -> bool:
     return kind == "loop" and _EMPTY_LOOP.search(words) is not None
-
-
-# --- marks -------------------------------------------------------------------------------------------
-
-_MARKED = {
-    "skip": (FindingKind.SKIPPED, "The test is skipped, always or under a condition."),
-    "xfail": (FindingKind.SKIPPED, "The test may fail now without being told."),
-    "only": (FindingKind.SKIPPED, "Only this is run now; the other tests beside it are not."),
-    "label": (FindingKind.SKIPPED, "The test has a new label, by which it may be left out."),
-    "retry": (FindingKind.LOOSENED, "The test is tried again when it fails."),
-    "timeout": (FindingKind.LOOSENED, "How long the test may take is another."),
-    "panic": (FindingKind.LOOSENED, "The test passes when it fails."),
-    "patch": (FindingKind.SHADOWED, "Something is put in place of what the test uses."),
-    "fixtures": (FindingKind.RETUNED, "The test uses other fixtures."),
-    "other": (FindingKind.RETUNED, "Something new is done with the test, which may change what it does."),
-    "test": (FindingKind.RETUNED, "How the test is run is another."),
-}
-
-
-def _marks(old: Unit, new: Unit) -> Iterator[Change]:
-    before = Counter((mark.what, mark.words) for mark in old.marks)
-    after = Counter((mark.what, mark.words) for mark in new.marks)
-    gone = [mark for mark in old.marks if before[mark.what, mark.words] > after[mark.what, mark.words]]
-    come = [mark for mark in new.marks if after[mark.what, mark.words] > before[mark.what, mark.words]]
-    for mark in come:
-        former = next((each for each in gone if each.what == mark.what), None)
-        if mark.what == "cases" and former is not None:
-            gone.remove(former)
-            yield from _cases(former.cases, mark.cases)
-            if former.words != mark.words:
-                yield Change(FindingKind.RETUNED, "The cases are given in another way.", *_at(former, mark))
-        elif mark.what in _MARKED and not (mark.what == "timeout" and former and not _is_longer(former, mark)):
-            kind, why = _MARKED[mark.what]
-            if former is not None:
-                gone.remove(former)
-            yield Change(kind, why, *_at(former, mark))
-        elif mark.what == "fixture" and "autouse" in mark.words:
-            yield Change(
-                FindingKind.CONFIGURATION, "Every test uses the fixture now, asked for or not.", *_at(former, mark)
-            )
-    for mark in gone:
-        if mark.what in ("cases", "panic") and (mark.what == "panic" or mark.cases):
-            why = (
-                "The cases of the test are gone." if mark.what == "cases" else "The test needs no failure to pass now."
-            )
-            yield Change(FindingKind.REMOVED, why, (mark.line, mark.line))
-    yield from _same_marks(old, new)
-
-
-def _same_marks(old: Unit, new: Unit) -> Iterator[Change]:
-    """Yield what changed in the cases of marks that say the same otherwise."""
-    held: defaultdict[tuple[str, str], list[Mark]] = defaultdict(list)
-    for mark in new.marks:
-        held[mark.what, mark.words].append(mark)
-    for mark in old.marks:
-        if after := held[mark.what, mark.words]:
-            yield from _cases(mark.cases, after.pop(0).cases)
-
-
-def _at(old: Mark | None, new: Mark) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (old.line, old.line) if old else (0, 0), (new.line, new.line)
-
-
-def _is_longer(old: Mark, new: Mark) -> bool:
-    before, after = (re.findall(r"\d+(?:\.\d+)?", mark.words) for mark in (old, new))
-    return len(before) != len(after) or any(float(b) > float(a) for a, b in zip(before, after, strict=False))
-
-
-_SKIPS = re.compile(r"(?m)^(?:skip|skipif|xfail|\.?only|todo|Disabled|ignore|pending|xit)$")
-
-
-def _cases(old: Sequence[Case], new: Sequence[Case]) -> Iterator[Change]:
-    """Yield cases that are gone, or say something else."""
-    before, after = Counter(case.words for case in old), Counter(case.words for case in new)
-    gone = _surplus(old, before - after)
-    come = _surplus(new, after - before)
-    paired = _nearest_cases(gone, come)
-    for case in gone:
-        other = paired.get(case)
-        if other is None:
-            yield Change(FindingKind.REMOVED, "A case is gone.", (case.line, case.line))
-        elif _SKIPS.search(other.words) and not _SKIPS.search(case.words):
-            yield Change(FindingKind.SKIPPED, "A case is skipped, or may fail.", *_lines(case, other))
-        else:
-            yield Change(FindingKind.RETUNED, "A case has other values.", *_lines(case, other))
-
-
-def _lines(old: Case, new: Case) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (old.line, old.line), (new.line, new.line)
-
-
-def _surplus(cases: Sequence[Case], left: Counter[str]) -> list[Case]:
-    """Return the cases that have no equal on the other side, each as often as that."""
-    left = Counter(left)
-    found = []
-    for case in cases:
-        if left[case.words] > 0:
-            left[case.words] -= 1
-            found.append(case)
-    return found
-
-
-def _nearest_cases(gone: Sequence[Case], come: Sequence[Case]) -> dict[Case, Case]:
-    """Pair cases that say something else with those that have most words in common, the rest in order."""
-    found: dict[Case, Case] = {}
-    left = list(come)
-    for case in gone[:NEAREST]:
-        words = set(case.words.split("\n"))
-        best = max(left, key=lambda other: len(words & set(other.words.split("\n"))), default=None)
-        if best is not None and len(words & set(best.words.split("\n")) - {"(", ")", "[", "]", "{", "}", ","}):
-            found[case] = best
-            left.remove(best)
-    rest = [case for case in gone if case not in found]
-    found.update(zip(rest, left, strict=False))
-    return found
 
 
 # --- checks ------------------------------------------------------------------------------------------
@@ -305,10 +177,11 @@ def _steps(old: Unit, new: Unit, gone_through: frozenset[str]) -> Iterator[Chang
             yield Change(FindingKind.SKIPPED, "The test ends early, without a condition.", *_span_of(was, now))
     checked = new.checks if new.kind == "test" else []
     replaced = _replaced(gone, come)
+    bound = {name for step in old.steps for name in step.binds}
     instead = {id(now) for now in replaced.values()}
     for now in come:
         if id(now) not in instead or now.role:
-            yield from _new_step(now, old, checked)
+            yield from _new_step(now, bound, checked)
     for was in gone:
         if old.kind != "module" or id(was) in replaced or not was.binds:
             yield from _old_step(was, replaced.get(id(was)))
@@ -350,7 +223,7 @@ def _matched(old: Sequence[Step], new: Sequence[Step]) -> tuple[list[tuple[Step,
 
 def _tables(was: Step, now: Step, gone_through: frozenset[str]) -> Iterator[Change]:
     """Compare the elements of literals; what is added to a list of plain values changes what it is compared with."""
-    found = list(_cases(was.cases, now.cases))
+    found = list(of_cases(was.cases, now.cases))
     yield from found
     added = len(now.cases) > len(was.cases)
     if added and not found and now.binds and not _is_table(now, gone_through):
@@ -388,25 +261,22 @@ def _begins_alike(old: Step, new: Step) -> bool:
     return before[0] == after[0] and old.role == new.role and bool(old.binds) == bool(new.binds)
 
 
-def _new_step(now: Step, old: Unit, checked: Sequence[Placed]) -> Iterator[Change]:
+def _new_step(now: Step, bound: set[str], checked: Sequence[Placed]) -> Iterator[Change]:
     lines = (0, 0), (now.line, now.end)
-    ends_early = any(check.line > now.line and _is_in_its_function(step, now) for check, step in checked)
+    ends_early = now.role in ("return", "raise") and any(
+        check.line > now.line and _is_in_its_function(step, now) for check, step in checked
+    )
     if now.role in _ROLES and (now.role != "raise" or ends_early):
         yield Change(*_ROLES[now.role], *lines)
     elif now.role == "return" and ends_early:
         yield Change(FindingKind.SKIPPED, "The test returns before its checks.", *lines)
-    elif set(now.binds) & {name for step in old.steps for name in step.binds} and not _is_counter(now, old):
+    elif not bound.isdisjoint(now.binds) and not now.words.startswith("for\n"):
         yield Change(FindingKind.RETUNED, "What the test works with, or compares with, is given another value.", *lines)
 
 
 def _is_in_its_function(check: Step, end: Step) -> bool:
     """Return whether a check is in the function, or the block that is handed on, that a statement ends."""
     return all(guard in check.guards for guard in end.guards if guard[0] in ("function", "closure"))
-
-
-def _is_counter(now: Step, old: Unit) -> bool:
-    """Return whether a loop's variable, or one that was in no check, is given again."""
-    return now.words.startswith("for\n")
 
 
 def _old_step(was: Step, now: Step | None) -> Iterator[Change]:

@@ -35,10 +35,10 @@ TEXTS = {
     "one name": b"x" * MIB,
     "not UTF-8": bytes(range(128, 256)) * 4000,
     "lines of nothing": b"\n" * MIB,
-    "carriage returns": b"x = 1\r" * 50_000,
-    "minified": b"function a(b){return b?a(b-1):0};" * 20_000,
-    "many tests": b"".join(b"def test_%d():\n    assert %d\n" % (at, at) for at in range(20_000)),
-    "many names": b" ".join(b"x%d" % at for at in range(100_000)),
+    "carriage returns": b"x = 1\r" * 15_000,
+    "minified": b"function a(b){return b?a(b-1):0};" * 8_000,
+    "many tests": b"".join(b"def test_%d():\n    assert %d\n" % (at, at) for at in range(8_000)),
+    "many names": b" ".join(b"x%d" % at for at in range(40_000)),
     "not ends": b"assert " + b"not " * 100_000 + b"x\n",
     "interpolations": b"f'{" * 20_000,
     "comments": b"/*" * (MIB // 4),
@@ -57,6 +57,30 @@ def test_a_hostile_source_ends_within_bounds(text: str) -> None:
     assert len(found) <= 200 * len(pairs)
     assert all(len(each.new) <= 500 and len(each.name) <= 200 for each in found)
     assert all(why for _, why in unread)
+
+
+def rows(form: bytes, change: int = 0) -> bytes:
+    return b"".join(form % {b"at": at, b"value": at + change} for at in range(4000))
+
+
+CHANGED = {
+    "tests": rows(b"def test_%(at)d():\n    x = f()\n    assert x == %(value)d\n"),
+    "checks": b"def test():\n" + rows(b"    assert f(%(at)d) == %(value)d\n"),
+    "statements": b"def test():\n" + rows(b"    x%(at)d = f(%(value)d)\n"),
+    "classes": rows(b"class Test%(value)d:\n    def test(self):\n        assert f() == %(value)d\n"),
+    "imports": rows(b"from a%(value)d import x%(at)d\n"),
+    "cases": b"X = [" + rows(b"(%(at)d, %(value)d), ") + b"]\n",
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_a_source_in_which_all_is_changed_is_compared_in_little_time(what: str) -> None:
+    old, new = CHANGED[what], CHANGED[what].replace(b"f(", b"g(").replace(b"1", b"7")
+    started = time.process_time()
+    found, unread = sources.compare([Pair("tests/test_a.py", old, new)])
+    assert time.process_time() - started < 12
+    assert unread == []
+    assert len(found) <= 150
 
 
 @pytest.mark.parametrize("path", NAMES.values())

@@ -7,7 +7,7 @@ from . import conditions
 from .conditions import Check, compared
 from .grammar import Grammar, Link, arguments, chain, dotted, joined, norm, tokens
 from .nodes import Nodes
-from .units import Definition, Fact, Tongue
+from .shapes import Definition, Fact, Tongue
 
 G = Grammar(
     strings=frozenset(("interpreted_string_literal", "raw_string_literal", "rune_literal")),

@@ -7,7 +7,7 @@ from . import conditions
 from .conditions import Check, compared
 from .grammar import Grammar, Link, arguments, chain, dotted, joined, norm, tokens
 from .nodes import Nodes
-from .units import Definition, Fact, Mark, Tongue, listed
+from .shapes import Definition, Fact, Mark, Tongue, listed
 
 G = Grammar(
     strings=frozenset(("string_literal", "character_literal", "text_block")),

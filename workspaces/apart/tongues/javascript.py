@@ -1,48 +1,14 @@
 """JavaScript and TypeScript: jest, vitest, mocha with chai, node:test, ava, playwright."""
 
-import re
 from collections.abc import Iterator
 
 from . import conditions
 from .conditions import Check, compared
-from .grammar import Grammar, Link, arguments, chain, dotted, joined, norm, tokens, unwrapped
+from .grammar import Link, arguments, chain, dotted, joined, norm, tokens, unwrapped
+from .javascript_facts import facts, imports
+from .javascript_grammar import FUNCTIONS, G
 from .nodes import Nodes
-from .units import Definition, Fact, Mark, Tongue, listed
-
-_FUNCTIONS = frozenset(("arrow_function", "function_expression", "function_declaration", "generator_function"))
-G = Grammar(
-    strings=frozenset(("string", "template_string")),
-    interpolations=frozenset(("template_substitution",)),
-    blocks=frozenset(("statement_block", "switch_body", "switch_case", "switch_default", "class_body")),
-    names=frozenset((
-        "identifier", "property_identifier", "shorthand_property_identifier", "type_identifier",
-        "shorthand_property_identifier_pattern", "private_property_identifier",
-    )),
-    calls={
-        "call_expression": ("function", "", "arguments"),
-        "member_expression": ("object", "property", ""),
-        "new_expression": ("constructor", "", "arguments"),
-    },
-    guards={
-        "if_statement": "if", "switch_statement": "if", "for_statement": "loop", "for_in_statement": "loop",
-        "while_statement": "loop", "do_statement": "loop", "try_statement": "try", "catch_clause": "if",
-        "finally_clause": "always", "ternary_expression": "if", "function_declaration": "function",
-        "method_definition": "function", "arrow_function": "closure",
-        "function_expression": "closure", "class_declaration": "function",
-    },
-    dropped=frozenset(("type_annotation", "type_arguments", "type_parameters", "accessibility_modifier")),
-    bare=frozenset(
-        (
-            "expression_statement", "variable_declarator", "return_statement", "arguments",
-            "parenthesized_expression", "pair", "array", "arrow_function",
-        )
-    ),
-    binary=frozenset(("binary_expression",)),
-    negations=frozenset(("unary_expression",)),
-    lists=frozenset(("array", "object")),
-    wrappers=frozenset(("await_expression", "non_null_expression", "as_expression", "satisfies_expression")),
-    passes=frozenset(("import_statement", "empty_statement", "debugger_statement")),
-)  # fmt: skip
+from .shapes import Definition, Mark, Tongue, listed
 
 _MATCHERS = {
     "toBe": "eq", "toEqual": "eq", "toStrictEqual": "eq", "toMatchObject": "prop", "toBeCloseTo": "close",
@@ -245,7 +211,7 @@ def _variable(n: Nodes, node: int) -> Definition | None:
     """Return what a variable defines that is a function."""
     declared = [at for at in n.inner(node) if n.kinds[at] == "variable_declarator"]
     value = n.field(declared[0], "value") if len(declared) == 1 else -1
-    if value < 0 or n.kinds[value] not in _FUNCTIONS:
+    if value < 0 or n.kinds[value] not in FUNCTIONS:
         return None
     params = norm(G, n, n.field(value, "parameters"))
     return Definition("helper", n.says(n.field(declared[0], "name")), _body(n, value), params=params, node=node)
@@ -269,7 +235,7 @@ def _called(n: Nodes, node: int, call: int) -> Definition | None:
     elif root in ("test", "it") and rest and rest[0] not in _MODIFIERS and rest[0] != "":
         return None
     args = arguments(n, links[-1].args)
-    function = next((at for at in args if n.kinds[at] in _FUNCTIONS), -1)
+    function = next((at for at in args if n.kinds[at] in FUNCTIONS), -1)
     if root in _HOOKS:
         return Definition("hook", root, _body(n, function) if function >= 0 else (), node=node)
     if root not in _TESTS and root not in _SUITES:
@@ -330,107 +296,6 @@ def _options(n: Nodes, node: int) -> Iterator[Mark]:
         name, value = n.says(n.field(pair, "key")).strip("'\""), norm(G, n, n.field(pair, "value"))
         if name in _OPTIONS and value not in ("false", "0", "undefined"):
             yield Mark(_OPTIONS[name], f"{name}\n{value}", n.line(pair))
-
-
-# --- the file as a whole -----------------------------------------------------------------------------
-
-_SENSES = re.compile(
-    r"JEST_WORKER_ID|VITEST(?:_WORKER_ID|_POOL_ID)?|MOCHA_\w+|NODE_TEST_CONTEXT|PLAYWRIGHT_TEST\w*|AVA_PATH"
-)
-_MOCKS = frozenset(("mock", "doMock", "unstable_mockModule", "setMock", "stubGlobal", "module"))
-_TOLD = frozenset(
-    (
-        "expect.extend",
-        "process.exit",
-        "process.on",
-        "Object.defineProperty",
-        "Object.assign",
-        "Reflect.set",
-    )
-)
-_RETRIES = frozenset(("jest.retryTimes", "jest.setTimeout", "vi.setConfig", "this.retries", "this.timeout",
-                      "test.setTimeout", "describe.configure", "test.describe.configure"))  # fmt: skip
-_PATCHED = re.compile(
-    r"(?:global|globalThis|window)\.(?:expect|it|test|describe|assert)|expect(?:\.\w+)?|assert\.\w+|Object\.is"
-    r"|(?:Array|Object|String|Number|Function|Promise|Error|Map|Set)\.prototype\.\w+|require\.cache.*|Module\._\w+"
-)
-
-
-def facts(n: Nodes) -> Iterator[Fact]:
-    for at, kind in enumerate(n.kinds):
-        if kind in ("property_identifier", "string_fragment") and _SENSES.fullmatch(n.says(at)):
-            yield Fact("senses", n.says(at), "", n.line(at))
-        elif kind == "binary_expression":
-            words = "".join(tokens(G, n, at)) if n.lasts[at] - at < 40 else ""
-            if re.fullmatch(r'.*NODE_ENV\W*[!=]==?"test"|"test"[!=]==?.*NODE_ENV.*', words):
-                yield Fact("senses", "NODE_ENV", words, n.line(at))
-        elif kind == "unary_expression" and re.fullmatch(r"typeof\s+(?:jest|vi|describe|it|expect)", n.says(at)):
-            yield Fact("senses", n.says(at), "", n.line(at))
-        elif kind == "assignment_expression":
-            name = re.sub(r"\s", "", n.says(n.field(at, "left"))[:200])
-            if _PATCHED.fullmatch(name):
-                yield Fact("tool-patch", name, norm(G, n, n.field(at, "right")), n.line(at))
-        elif kind == "call_expression":
-            yield from _call(n, at)
-
-
-def _call(n: Nodes, node: int) -> Iterator[Fact]:
-    links = chain(G, n, node)
-    if not links or links[-1].args < 0:
-        return
-    name, line = dotted(links), n.line(node)
-    is_mock = links[0].name in ("jest", "vi", "mock", "proxyquire", "mockery", "td") and links[-1].name in _MOCKS
-    if not is_mock and name not in _RETRIES | _TOLD:
-        return
-    given = [norm(G, n, each) for each in arguments(n, links[-1].args)]
-    words = joined(given)
-    if is_mock:
-        yield Fact("mock", f"{name}({given[0] if given else ''})", words, line)
-    elif name in _RETRIES:
-        yield Fact("retry", name, words, line)
-    elif name == "expect.extend":
-        yield Fact("tool-patch", name, words, line)
-    elif name == "process.exit":
-        if _is_top(n, node):
-            yield Fact("exit", name, words, line)
-        if given == ["0"] or not given:
-            yield Fact("hard-exit", name, words, line)
-    elif name == "process.on" and given and given[0] in ('"exit"', '"uncaughtException"', '"unhandledRejection"'):
-        yield Fact("atexit", f"process.on({given[0]})", words, line)
-    elif (
-        name in ("Object.defineProperty", "Object.assign", "Reflect.set")
-        and given
-        and _PATCHED.match(given[0].replace("\n", ""))
-    ):
-        yield Fact("tool-patch", given[0].replace("\n", ""), words, line)
-
-
-def _is_top(n: Nodes, node: int) -> bool:
-    at = n.parents[node]
-    while at > 0 and n.kinds[at] not in _FUNCTIONS and n.kinds[at] != "method_definition":
-        at = n.parents[at]
-    return at <= 0
-
-
-def imports(n: Nodes) -> Iterator[tuple[str, str, int]]:
-    for node, kind in enumerate(n.kinds):
-        if kind == "import_statement":
-            source = n.says(n.field(node, "source")).strip("'\"")
-            for at in range(node, n.lasts[node]):
-                if n.kinds[at] == "identifier" and n.kinds[n.parents[at]] in ("import_clause", "namespace_import"):
-                    yield n.says(at), source, n.line(at)
-                elif n.kinds[at] == "import_specifier":
-                    alias = n.field(at, "alias")
-                    yield n.says(alias if alias >= 0 else n.field(at, "name")), source, n.line(at)
-        elif kind == "variable_declarator":
-            value = n.field(node, "value")
-            links = chain(G, n, value) if value >= 0 else []
-            if links and links[0].name == "require" and links[0].args >= 0:
-                source = "".join(tokens(G, n, links[0].args)).strip("()\"'")
-                target = n.field(node, "name")
-                for at in range(target, n.lasts[target]):
-                    if n.kinds[at] in ("identifier", "shorthand_property_identifier_pattern"):
-                        yield n.says(at), source, n.line(at)
 
 
 TONGUE = Tongue(

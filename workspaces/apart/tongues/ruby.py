@@ -7,7 +7,7 @@ from . import conditions
 from .conditions import Check, compared
 from .grammar import Grammar, Link, arguments, chain, dotted, joined, norm, tokens
 from .nodes import Nodes
-from .units import Definition, Fact, Mark, Tongue
+from .shapes import Definition, Fact, Mark, Tongue
 
 G = Grammar(
     strings=frozenset(("string", "heredoc_body", "string_array", "symbol_array")),

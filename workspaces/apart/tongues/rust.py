@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from .conditions import Check, compared
 from .grammar import Grammar, Link, chain, dotted, joined, norm, tokens
 from .nodes import Nodes
-from .units import Definition, Fact, Mark, Tongue
+from .shapes import Definition, Fact, Mark, Tongue
 
 G = Grammar(
     strings=frozenset(("string_literal", "raw_string_literal", "char_literal")),

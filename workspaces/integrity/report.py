@@ -169,7 +169,9 @@ class _Look:
         new = self.matters.now.data(change.path) if change.new else None
         if (change.old and old is None) or (change.new and new is None):
             return None
-        return sources.Pair(told(change.path), old, new, told(change.old_path) if change.is_rename else "")
+        is_test = Role.TEST in (self.matters.role(change.path), self.matters.role(change.old_path))
+        was = told(change.old_path) if change.is_rename else ""
+        return sources.Pair(told(change.path), old, new, was, is_test=is_test)
 
     def _compare(self, pairs: dict[str, sources.Pair], tests: dict[str, Changed], deleted: Sequence[Changed]) -> None:
         ordered = sorted(pairs, key=lambda path: (told(path) not in tests, path))

@@ -144,6 +144,13 @@ def test_the_task_may_say_what_else_is_a_test(project: Project) -> None:
     assert kinds(reported(project, changes, tests=("config/**",))) == [("retuned", "config/tests.ini")]
 
 
+def test_code_that_the_task_calls_a_test_is_compared_as_one(tmp_path: Path) -> None:
+    project = begun(tmp_path / "checks", {"checks/one.py": "def test_one():\n    assert f() == 1\n"})
+    changes: dict[str, What | None] = {"checks/one.py": "def test_one():\n    assert f() == 2\n"}
+    assert not reported(project, changes).findings
+    assert kinds(reported(project, changes, tests=("checks/**",))) == [("retuned", "checks/one.py")]
+
+
 def test_a_program_that_another_one_runs_counts_too(project: Project) -> None:
     changes: dict[str, What | None] = {"scripts/test.sh": Program("#!/bin/sh\ntrue\n")}
     assert kinds(reported(project, changes)) == [("configuration", "scripts/test.sh")]

@@ -55,9 +55,10 @@ def test_a_command_starts_in_a_group_of_its_own_that_goes_with_it(run: Runner, d
     def look(data: bytes) -> None:
         [group] = delegated.glob("sakura-*")
         seen.append((group / "cgroup.procs").read_text().split())
+        (run.tree / "seen").touch()
 
     run.on_bytes = look
-    outcome = run("echo up; (setsid sleep 60 &) ; true")
+    outcome = run("echo up; (setsid sleep 60 &) ; until [ -e seen ]; do sleep 0.05; done")
     assert (outcome.ending, outcome.exit_code) == (Ending.EXIT, 0)
     assert str(run.started[0][0]) in seen[0]
     assert list(delegated.glob("*/")) == []

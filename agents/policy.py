@@ -252,6 +252,11 @@ def rules_for(applied: Applied, agent: str, baseline: Collection[str] | None) ->
     )
 
 
+def hidden_globs(applied: Applied) -> tuple[str, ...]:
+    """Return the globs of what a policy, with its rules, hides from every agent and from what an agent wrote."""
+    return rules_for(applied, Agent.IMPLEMENTER, None).hidden
+
+
 def _base(applied: Applied, paths: Collection[str]) -> Baseline:
     return Baseline(paths, applied.tests, keeps_tests=not applied.policy.may_change_tests)
 

@@ -1,14 +1,14 @@
 """What an agent is told before it starts: the system prompt, from prompts/*.md and the repository at the baseline."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from agents import masks, policies, proof_words
+from agents import masks, policies, policy, proof_words
 from agents.models import Agent, Proof, Run
 from agents.policies import Applied
-from workspaces import snapshots
+from workspaces import globs, snapshots
 from workspaces.models import Workspace
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -35,6 +35,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
     """
     task, repository = run.task, run.task.repository
     limits, applied = task.limits(), policies.of(run)
+    hidden = policy.hidden_globs(applied)
     parts = [
         (FOLDER / f"{agent}.md").read_text(encoding="utf-8"),
         Template((FOLDER / "ground.md").read_text(encoding="utf-8")).substitute(
@@ -44,6 +45,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
             protected=_listed(applied.policy.protected) or "none beyond the defaults",
             tests=CHANGES_TESTS if applied.policy.may_change_tests else KEEPS_TESTS,
             rules=_rules(applied),
+            hidden=_hidden(hidden),
             setup=_lines(repository.setup),
             verify=_lines(applied.verify),
             commands="" if commands_work else "Commands can't run on this machine now; work with the file tools.",
@@ -51,7 +53,7 @@ def system_prompt(run: Run, agent: Agent, tools: list[str], skills: str, secrets
             rounds=task.max_rounds,
             round=run.round,
         ),
-        *guides(run.place),
+        *guides(run.place, hidden),
         Template((FOLDER / "skills.md").read_text(encoding="utf-8")).substitute(skills=skills) if skills else "",
     ]
     return "\n\n".join(part.strip() for part in parts if part.strip())
@@ -61,10 +63,10 @@ def _lines(commands: list[str]) -> str:
     return "\n".join(f"    {command}" for command in commands) or "    (none are named)"
 
 
-def _listed(globs: list[str]) -> str:
+def _listed(patterns: Sequence[str]) -> str:
     """Return globs in a line, as many as an agent is to read."""
-    kept = list(_as_fits(globs, RULES_CHARS))
-    more = len(globs) - len(kept)
+    kept = list(_as_fits(patterns, RULES_CHARS))
+    more = len(patterns) - len(kept)
     return ", ".join([*kept, *([f"and {more} more"] if more else [])])
 
 
@@ -80,6 +82,13 @@ def _rules(applied: Applied) -> str:
     return f"{head}\n{_lines(kept)}{left_out}\n"
 
 
+def _hidden(patterns: Sequence[str]) -> str:
+    """Return what an agent is told of hidden paths, "" where there are none."""
+    if not patterns:
+        return ""
+    return f"Hidden from you and from commands: {_listed(patterns)}. So git has one commit, the base without these.\n"
+
+
 def _as_fits(texts: Iterable[str], chars: int) -> Iterator[str]:
     """Yield texts as long as all of them together have at most so many characters."""
     for text in texts:
@@ -89,10 +98,15 @@ def _as_fits(texts: Iterable[str], chars: int) -> Iterator[str]:
         yield text
 
 
-def guides(workspace: Workspace) -> list[str]:
-    """Return the guide files that the repository holds at the baseline, each under a heading and capped."""
+def guides(workspace: Workspace, hidden: tuple[str, ...] = ()) -> list[str]:
+    """Return the guide files that the repository holds at the baseline, each under a heading and capped.
+
+    What a glob of `hidden` fits is left out.
+    """
     found = []
     for name in GUIDES:
+        if any(globs.matches(pattern, name) for pattern in hidden):
+            continue
         try:
             blob = snapshots.read(workspace, name, 0, limit_bytes=GUIDE_BYTES)
         except FileNotFoundError:

@@ -103,7 +103,7 @@ def make(work: Work) -> Found:
     work.check()
     try:
         base = base_proofs.of(
-            place, _base(work.run), applied.verify, applied.policy.hidden, lambda: _run_base(work, applied)
+            place, _base(work.run), applied.verify, policy.hidden_globs(applied), lambda: _run_base(work, applied)
         )
         now = _run(work, applied, made.tree, work.name)
     except WorkspaceError as error:
@@ -167,7 +167,7 @@ def _run(work: Work, applied: Applied, tree: str, name: str) -> list[CommandResu
         environment=work.environment,
         on_text=work.on_text,
         cancelled=work.stop,
-        hidden=tuple(applied.policy.hidden),
+        hidden=policy.hidden_globs(applied),
         withheld=tuple(masks.values(Secret.objects.filter(repository=place.repository))),
     )
     work.check()

@@ -16,6 +16,7 @@ from agents import (
     loop,
     network,
     policies,
+    policy,
     prompting,
     proof_words,
     proofs,
@@ -67,23 +68,23 @@ def _prepare(session: Session) -> None:
     workspace, lease = session.place, session.lease
     lost = _end_leftovers(session)
     fresh.clear(workspace)
+    hidden = policy.hidden_globs(_settled_policy(session))
     if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
         snapshots.align(workspace)
     else:
         workspace.epoch = lease.epoch
         workspace.save(update_fields=["epoch"])
-        snapshots.prepare(workspace)
+        snapshots.prepare(workspace, hidden)
         remove_old_trees(workspace)
-    _settle_policy(session)
     _tell_baseline(session)
     _tell_jobs_ended(session, lost)
 
 
-def _settle_policy(session: Session) -> None:
-    """Work out, the first time, which policy applies. One that can't be read stops the run: nothing would hold it."""
+def _settled_policy(session: Session) -> policies.Applied:
+    """Return which policy applies, worked out once. One that can't be read stops the run: nothing would hold it."""
     try:
-        policies.settle(session.run)
+        return policies.settle(session.run)
     except policies.PolicyFault as fault:
         raise Stopped(Status.FAILED, f"The policy of this task can't be read. {fault}") from fault
 

@@ -2,10 +2,11 @@
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import agent_git, store, trees
+from workspaces import agent_git, readable, store, trees
 from workspaces.models import Workspace
 from workspaces.sandbox.identity import own, worker_uid
 from workspaces.sandbox.removal import remove
@@ -16,6 +17,8 @@ class Fresh:
     """A tree without ignored files, with a `.git` of its own at the base, and an empty HOME."""
 
     folder: Path
+    objects: Path
+    """What its git may read, for the sandbox to mount."""
 
     @property
     def tree(self) -> Path:
@@ -29,12 +32,14 @@ class Fresh:
         remove(self.folder)
 
 
-def lay_out(workspace: Workspace, tree: str, name: str) -> Fresh:
+def lay_out(workspace: Workspace, tree: str, name: str, hidden: Sequence[str]) -> Fresh:
     """Lay out a tree of the run store below the run's folder, in place of an earlier one of this `name`.
 
-    Raises TreeError for one that is too large, OSError where an earlier one can't be removed.
+    Files that the globs of `hidden` fit are there, to be covered, and its git knows nothing of them. Raises TreeError
+    for one that is too large, OSError where an earlier one can't be removed.
     """
-    fresh = Fresh(workspace.fresh / name)
+    known = readable.of(workspace, hidden)
+    fresh = Fresh(workspace.fresh / name, known.objects)
     remove(fresh.folder)
     for folder in (fresh.folder, fresh.tree, fresh.home):
         folder.mkdir(parents=True)
@@ -43,10 +48,9 @@ def lay_out(workspace: Workspace, tree: str, name: str) -> Fresh:
     git, uid = store.ensure(workspace.repository), worker_uid(workspace.pk)
     with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
         trees.lay_out(git, tree, fresh.tree, Path(scratch) / "index")
-        agent_git.make(fresh.tree, workspace.base_commit)
+        agent_git.make(fresh.tree, known)
         trees.hand_over([fresh.tree], uid, time.time_ns())
-        base = store.tree_of(git, workspace.base_commit)
-        agent_git.make_index(git, fresh.tree, base, Path(scratch) / "agent", uid)
+        agent_git.make_index(git, fresh.tree, known.tree, Path(scratch) / "agent", uid)
     own(fresh.home, uid)
     return fresh
 

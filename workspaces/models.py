@@ -99,6 +99,11 @@ class Workspace(models.Model):
         return self.folder / "fresh"
 
     @property
+    def readable(self) -> Path:
+        """Where objects lie that its agents' git may read in place of the mirror's (see readable.py)."""
+        return self.folder / "readable"
+
+    @property
     def outputs(self) -> Path:
         """Whole outputs that were cut; files named by their reference."""
         return self.folder / "outputs"

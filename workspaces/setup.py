@@ -18,7 +18,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from workspaces import agent_git
+from workspaces import agent_git, readable
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.sandbox import Connection, Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
@@ -191,7 +191,7 @@ def _check_out(work: _Work) -> set[str]:
     git = Git(repository.mirror, work_tree=work.tree, index=work.scratch / "index")
     git.run("read-tree", commit)
     git.run("checkout-index", "--all", "--force", timeout_s=300)
-    agent_git.make(work.tree, commit)
+    agent_git.make(work.tree, readable.of(work.workspace, ()))
     agent_git.make_index(Git(repository.mirror), work.tree, commit, work.scratch / "index", uid)
     for folder in (work.tree, work.home):
         own(folder, uid)

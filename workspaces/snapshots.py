@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.db import transaction
 
-from workspaces import agent_git, objects, rules, scanning, store, trees
+from workspaces import agent_git, objects, readable, rules, scanning, store, trees
 from workspaces.agent_git import AGENT_OBJECTS
 from workspaces.contents import Blob, entries, read
 from workspaces.diffs import (
@@ -68,16 +68,18 @@ AGE_NS = 10_000_000_000
 # --- laying out --------------------------------------------------------------------------------------
 
 
-def prepare(workspace: Workspace) -> None:
+def prepare(workspace: Workspace, hidden: Sequence[str] = ()) -> None:
     """Lay out the tree of the workspace's epoch at the latest snapshot, with home, outputs and the agent's `.git`.
 
-    Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew.
+    Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew. `hidden`:
+    globs of what the agents may not see; their git knows nothing of it.
     """
     git = store.ensure(workspace.repository)
     store.unlock(workspace)
     _pin(workspace)
     baseline = store.begin(workspace, git)
     latest = store.latest(workspace)
+    known = readable.of(workspace, hidden)
     uid = worker_uid(workspace.pk)
     _make_folders(workspace, uid)
     place = workspace.tree.with_name("tree.new")
@@ -87,9 +89,9 @@ def prepare(workspace: Workspace) -> None:
     place.parent.chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
         trees.lay_out(git, latest.tree, place, Path(scratch) / "index")
-        agent_git.make(place, workspace.base_commit)
+        agent_git.make(place, known)
         trees.hand_over([place], uid, time.time_ns() - AGE_NS)
-        agent_git.make_index(git, place, baseline.tree, Path(scratch) / "agent", uid)
+        agent_git.make_index(git, place, known.tree, Path(scratch) / "agent", uid)
     place.rename(workspace.tree)
     time.sleep(scanning.RACY_NS / 1e9)  # from here on a change gets another time than the files have
     _learn(workspace, git, baseline, latest)

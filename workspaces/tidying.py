@@ -12,9 +12,10 @@ def remove_old_trees(workspace: Workspace) -> None:
 
 
 def forget_tree(workspace: Workspace) -> None:
-    """Remove every tree and HOME of a workspace whose run has ended for good; stored outputs stay."""
+    """Remove every tree, HOME and pack of a workspace whose run has ended for good; stored outputs stay."""
     Workspace.objects.filter(pk=workspace.pk).update(epoch=0, tree_snapshot=-1)
     workspace.epoch = 0
     remove_old_trees(workspace)
     remove(workspace.home)
     remove(workspace.fresh)
+    remove(workspace.readable)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import control
-from agents.models import Kind, Run, Status
+from agents import control, prompting
+from agents.models import Agent, Kind, Run, Status
 from tests.conftest import git, work_once
-from workspaces import snapshots, tidying
-from workspaces.models import Snapshot
+from workspaces import snapshots, sources, tidying
+from workspaces.models import Repository, Snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +112,49 @@ def test_nothing_that_an_implementer_left_outside_the_snapshot_decides_what_a_re
     assert ".gitconfig" in mine
     tidying.forget_tree(run.place)
     assert not run.place.fresh.exists()
+
+
+@pytest.mark.parametrize("more", [{"hidden": ["README.md"]}, {"rules": ["deny effect:READ path:README.md"]}])
+def test_what_a_policy_hides_is_in_no_history_that_an_agent_or_its_proof_reads(
+    launch: Callable[..., Run], source: Path, repository: Repository, more: dict[str, list[str]]
+) -> None:
+    (source / "README.md").write_text("# calc\n\nAdds numbers, for Acme.\n")
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "Second")
+    sources.refresh(repository)
+    oid = git(source, "rev-parse", "HEAD:README.md")
+    look = f"git log --all -p; git cat-file --batch-all-objects --batch; git cat-file -p {oid}; cat README.md; true"
+    ran = {"name": "run_command", "input": {"command": look}}
+    script = {"implementer": [say(READ), say(EDIT), say(ran), say(FINISH)], "reviewer": [say(ran), review("approve")]}
+    launch(script, policy={"verify": [look], **more})
+    run = work_once()
+    assert run is not None
+    assert run.state is Status.AWAITING_HUMAN
+    proof = next(event.data for event in run.events.filter(kind=Kind.PROOF).order_by("-seq"))
+    seen = [each["content"] for each in results(run) if each["tool"] == "run_command"]
+    seen += [command["output_tail"] for command in proof["commands"]]
+    assert len(seen) == 3
+    for text in seen:
+        assert "Second" in text
+        assert "def double" in text
+        assert "Adds numbers" not in text
+
+
+def test_a_guide_that_a_policy_hides_is_not_told(
+    launch: Callable[..., Run], source: Path, repository: Repository
+) -> None:
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        (source / name).write_text(f"This is {name}.\n")
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "Guides")
+    sources.refresh(repository)
+    run = launch(SCRIPT, policy={"hidden": ["AGENTS.md"]})
+    assert work_once() is not None
+    run.refresh_from_db()
+    told = prompting.system_prompt(run, Agent.IMPLEMENTER, [], "", "", commands_work=True)
+    assert "This is CLAUDE.md." in told
+    assert "This is AGENTS.md." not in told
+    assert "Hidden from you and from commands: AGENTS.md." in told
 
 
 def test_after_the_last_round_a_human_decides(launch: Callable[..., Run]) -> None:

@@ -20,6 +20,7 @@ class Group(StrEnum):
     FILES = "Files outside the tree"
     APPLICATION = "The application's own files and secrets"
     RUNS = "Other runs, and other commands of the same run"
+    HIDDEN = "What the policy hides"
     PROCESSES = "Processes of the machine"
     SOCKETS = "Sockets and the network"
     KERNEL = "Doors of the kernel"

@@ -1,5 +1,6 @@
 """The table of attacks."""
 
+from tests.wall import attacks_hidden as hidden
 from tests.wall import attacks_kernel as kernel
 from tests.wall import attacks_later as later
 from tests.wall import attacks_network as network
@@ -11,6 +12,7 @@ ATTACKS: tuple[Attack, ...] = (
     *outside.FILES,
     *outside.APPLICATION,
     *outside.RUNS,
+    *hidden.HIDES,
     *outside.PROCESSES,
     *network.SOCKETS,
     *kernel.KERNEL,

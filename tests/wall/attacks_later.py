@@ -7,10 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from agents.models import Policy
 from agents.tools.base import Result
 from tests.conftest import GIT_ENV
-from tests.wall.attack import BARE, Attack, Control, Group, changed, tells
+from tests.wall.attack import BARE, Attack, Control, Group, changed
 from tests.wall.scene import Scene
 from workspaces import store
 from workspaces.git import Git
@@ -190,26 +189,6 @@ rm -f calc.py; mv calc.py gone
 """
 
 
-def _hide(scene: Scene, held: ExitStack) -> None:
-    """Hide files with the treasure from agents, one by its name and one by its folder."""
-    scene.bench.policy = Policy(hidden=["*.pem", "deep/private/**"])
-    scene.write("key.pem", scene.treasure)
-    scene.write("deep/private/plan.txt", scene.treasure)
-
-
-FIND = """
-cat key.pem deep/private/plan.txt
-ln key.pem open; cat open; cp -r deep/private mine; cat mine/*
-exec 9< key.pem; cat /proc/self/fd/9; cat $tree/key.pem /proc/self/cwd/key.pem
-umount key.pem deep/private; cat key.pem deep/private/plan.txt
-"""
-RENAME = """
-mv key.pem open; cat open
-mv deep other; mv deep/private shown; cat other/private/plan.txt shown/plan.txt
-rm -rf key.pem; cat key.pem
-"""
-
-
 def _escapes(scene: Scene, result: Result) -> bool:
     """What a terminal acts on is in what a model or a page gets."""
     return "\x1b" in result.content or "\x1b]" in str(result.data)
@@ -312,22 +291,6 @@ while True:
         breach=_is_written,
         control=BARE,
         stopped_by="throw-away overlay",
-    ),
-    _later(
-        "A file that the policy hides is read",
-        script=FIND,
-        stage=_hide,
-        breach=tells,
-        control=BARE,
-        stopped_by="covered by a mount",
-    ),
-    _later(
-        "A file that the policy hides is given another name",
-        script=RENAME,
-        stage=_hide,
-        breach=tells,
-        control=BARE,
-        stopped_by="covered by a mount, its folders can't be renamed",
     ),
     _later(
         "What a terminal acts on is printed",

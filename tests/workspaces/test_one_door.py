@@ -25,6 +25,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     ),
     "workspaces/trees.py": ("_write put_bytes hand_over", "the other door: snapshots lay out and put back"),
     "workspaces/snapshots.py": ("prepare", "a tree is laid out beside and renamed when it is whole"),
+    "workspaces/readable.py": ("_make", "a pack beside the tree, for the agent's git"),
     "workspaces/agent_git.py": ("make make_index", "the agent's own .git, made before the agent is there"),
     # --- what writes beside it ---
     "workspaces/rescue.py": ("note", "notes of begun writes, outside the tree"),

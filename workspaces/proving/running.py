@@ -88,7 +88,7 @@ def run(
     There is no network and no secret; `withheld` is masked. Where the sandbox can't start, or after a cancel, the rest
     is not run. Raises TreeError, OSError, GitError where the tree can't be laid out.
     """
-    made = fresh.lay_out(workspace, tree, name)
+    made = fresh.lay_out(workspace, tree, name, hidden)
     try:
         place = sandbox.hiding(_place(workspace, made, environment, withheld), hidden)
         limits = _limits()
@@ -105,7 +105,7 @@ def _place(workspace: Workspace, made: Fresh, environment: Path | None, withheld
         home=made.home,
         mode=Tree.WRITE,
         uid=sandbox.worker_uid(workspace.pk),
-        objects=workspace.repository.mirror / "objects",
+        objects=made.objects,
         environment=environment,
         withheld=withheld,
     )

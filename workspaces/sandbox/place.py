@@ -57,7 +57,7 @@ class Place:
     uid: int | None = None
     """The numeric uid and gid to run as when the server is root; None keeps the server's own."""
     objects: Path | None = None
-    """The mirror's objects folder, mounted read-only where the agent's .git expects them."""
+    """The objects folder that is mounted read-only where the agent's .git expects it (see workspaces/readable.py)."""
     environment: Path | None = None
     """What set-up made for this run's key (see workspaces/setup.py); None: nothing."""
     network: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from agents.providers.base import Call
 from agents.skills import AgentSkills
 from agents.tools import runner
 from agents.tools.base import Limits, Output, ProofWord, Result, ToolContext, ToolError
-from workspaces import sandbox, snapshots
+from workspaces import readable, sandbox, snapshots
 from workspaces.background import Jobs
 from workspaces.models import Workspace
 from workspaces.reads import Reads
@@ -96,7 +96,7 @@ class Bench:
                 home=self.workspace.home,
                 mode=self.mode,
                 uid=sandbox.worker_uid(self.workspace.pk),
-                objects=self.workspace.repository.mirror / "objects",
+                objects=readable.of(self.workspace, self.rules.hidden).objects,
                 network=self.network,
             ),
             cancelled=self.cancelled,

@@ -164,12 +164,16 @@ class SnapshotData(Data):
     number: int
     call_id: str = ""
     tree: str
-    files: list[SnapshotFile] = []
+    files: list[SnapshotFile] = Field([], description="The first that changed.")
+    file_count: int = Field(0, description="How many changed.")
+    hidden: list[str] = Field([], description="Paths that git would ignore by a rule that the run added, the first.")
 
 
 class ReviewData(Data):
     """A verdict by the reviewer or by a human."""
 
+    review_id: int = 0
+    snapshot: int = Field(0, description="What was judged.")
     verdict: str
     author: str = ""
     by_human: bool = False
@@ -177,6 +181,7 @@ class ReviewData(Data):
     summary: Text = ""
     findings: list[Any] = []
     despite: Text = Field("", description="Why it was approved although the proof speaks against it.")
+    unproven: list[str] = Field([], description="What an agent said in it and the facts do not bear out, in sentences.")
 
 
 class CommentData(Data):
@@ -209,6 +214,10 @@ class ProofData(Data):
     commands: list[Any] = Field([], description="Each with command, exit_code, ending, duration_ms, output_tail.")
     tests: dict[str, Any] = {}
     integrity: dict[str, int] = Field({}, description="How many findings of each kind there are.")
+    findings: list[dict[str, Any]] = Field([], description="Of the report on tests, the first.")
+    proved_tree: str = Field("", description="The tree that was run: protected files as at the base, no planted ones.")
+    put_back: list[str] = Field([], description="Protected paths that it has as at the base, the first.")
+    left_out: list[dict[str, str]] = Field([], description="Planted files that it lacks, each with path and why.")
 
 
 class ControlData(Data):

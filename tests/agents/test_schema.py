@@ -1,12 +1,15 @@
 """The shapes of events: one per kind, private keys left out."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
-from agents.models import Event, Kind
+from agents.models import Event, Kind, Run
 from agents.schema import DATA, PRIVATE, EventOut, event_json
+from tests.conftest import work_once
 
 
 def _event(kind: Kind, **data: object) -> Event:
@@ -59,3 +62,28 @@ def test_a_text_in_a_file_is_shown_by_its_ends_wherever_it_stands() -> None:
 def test_what_is_written_fits_the_shape_that_is_documented(kind: Kind, data: dict[str, object]) -> None:
     parsed = TypeAdapter[object](EventOut).validate_python(event_json(_event(kind, **data)))
     assert getattr(parsed, "kind") == kind  # noqa: B009 -- the union has no common class to the type checker
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_writes_no_field_that_is_not_documented(launch: Callable[..., Run]) -> None:
+    def say(name: str, **given: Any) -> dict[str, Any]:
+        return {"tool_calls": [{"name": name, "input": given}]}
+
+    script = {
+        "implementer": [
+            say("read_file", file_path="calc.py"),
+            say("run_command", command="sed -i s/5/4/ tests/test_calc.py; touch new; echo done"),
+            say("write_file", file_path="tests/test_calc.py", content="x"),
+            say("finish_task", summary="Done.", modified_files=["new"], risk_level="low"),
+        ],
+        "reviewer": [say("submit_review", verdict="approve", score=7, summary="Fine.", findings=[])],
+    }
+    launch(script, policy={"verify": ["echo 1 passed"]})
+    run = work_once()
+    assert run is not None
+    seen: dict[str, set[str]] = {}
+    for event in run.events.order_by("seq"):
+        parsed = TypeAdapter[Any](EventOut).validate_python(event_json(event))
+        seen.setdefault(parsed.kind, set()).update(parsed.data.model_extra)
+    assert {"proof", "review", "snapshot", "tool_result", "guard"} <= seen.keys()
+    assert {kind: extra for kind, extra in seen.items() if extra} == {}

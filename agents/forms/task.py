@@ -133,7 +133,7 @@ class TaskForm(Form):
         item_length=RULE_LENGTH,
         rows=3,
         label="Hidden paths",
-        help_text="One glob a line, as in secrets/**. No agent sees what is there",
+        help_text="One glob a line, as in secrets/**. No agent sees what is there, nor the history of the repository",
     )
     secrets_allowed = Lines(
         most=RULES,

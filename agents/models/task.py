@@ -119,7 +119,9 @@ class Policy(BaseModel):
     )
     blocklist: list[Rule] = Field(default_factory=list, max_length=200)
     hidden: list[Glob] = Field(
-        default_factory=list, max_length=200, description="Globs of paths that no agent may see."
+        default_factory=list,
+        max_length=200,
+        description="Globs of paths that no agent may see; their git then has the base alone, without history.",
     )
     secrets_allowed: list[Glob] = Field(
         default_factory=list,

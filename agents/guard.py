@@ -11,7 +11,7 @@ from agents.facts import snapshot_data
 from agents.models import Agent, Kind
 from agents.session import Session
 from agents.tools.base import Result, Rules
-from workspaces import restoring, store
+from workspaces import cuts, restoring, store
 from workspaces.diffs import STATUSES, RawChange, raw_changes
 from workspaces.models import Snapshot
 from workspaces.names import raw, shown
@@ -82,7 +82,7 @@ class Guarded:
                 f"command:\n{_listed(self.left)}"
             )
         if self.cleared:
-            names = ", ".join(shown(path)[:NAME_CHARS] for path in self.cleared[:NAMED])
+            names = ", ".join(cuts.head(shown(path), NAME_CHARS) for path in self.cleared[:NAMED])
             said.append(f"Removed since it was in their way ({len(self.cleared):,} in all): {names}.")
         return "\n".join([*said, f"Do not try it in another way. {INSTEAD}"])
 
@@ -101,8 +101,8 @@ def _listed(found: Mapping[bytes, Touched]) -> str:
 
 
 def _line(path: bytes, each: Touched) -> str:
-    why = f": {each.why[:WHY_CHARS]}" if each.why else ""
-    return f"- {shown(path)[:NAME_CHARS]} (rule `{each.rule[:NAME_CHARS]}`{why})"
+    why = f": {cuts.head(each.why, WHY_CHARS)}" if each.why else ""
+    return f"- {cuts.head(shown(path), NAME_CHARS)} (rule `{each.rule[:NAME_CHARS]}`{why})"
 
 
 def told(result: Result, guarded: Guarded) -> Result:

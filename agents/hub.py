@@ -189,13 +189,13 @@ def _weight(value: Any) -> int:
 
 
 def _encode(run: Run, rows: Sequence[Event], formats: frozenset[Format]) -> Batch:
+    mask = masks.of_run(run.pk)  # what was stored before a secret was set holds its value
     head = {"type": "events", "first": rows[0].seq, "last": rows[-1].seq}
     texts = {}
     if Format.HTML in formats:
         texts[Format.HTML] = json.dumps({**head, "patches": transcript.patches(run, rows)})
     if Format.JSON in formats:
         texts[Format.JSON] = json.dumps({**head, "events": [schema.event_json(event) for event in rows]})
-    mask = masks.of_run(run.pk)  # what was stored before a secret was set holds its value
     return Batch(rows[0].seq, rows[-1].seq, {name: mask.text(text)[0] for name, text in texts.items()})
 
 

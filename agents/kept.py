@@ -1,9 +1,11 @@
-"""A bounded memory of results that are costly to make and never change."""
+"""A bounded memory of results that are costly to make, and change only as secrets become known."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
+
+from workspaces.logs import opened
 
 T = TypeVar("T")
 
@@ -18,7 +20,8 @@ class Kept(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is kept under the key, or make it."""
+        """Return what is kept under the key, or make it; anew once there was a new secret (workspaces/cuts.py)."""
+        key = (opened.changes, key)
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)

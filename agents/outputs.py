@@ -5,6 +5,7 @@ import re
 import stat
 from dataclasses import dataclass
 
+from workspaces import cuts
 from workspaces.masking import Mask
 from workspaces.models import Workspace
 
@@ -32,7 +33,7 @@ def read_output(workspace: Workspace, ref: str, offset: int = 0, limit_bytes: in
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(ref)
-        return Piece(os.pread(descriptor, limit_bytes, offset), status.st_size)
+        return Piece(cuts.read(descriptor, offset, limit_bytes), status.st_size)
     finally:
         os.close(descriptor)
 

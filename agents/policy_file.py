@@ -19,7 +19,7 @@ from agents.policies import FILE_BYTES, PATH, FilePolicy, PolicyFault
 from agents.protected import REPOSITORY, folded, rule_of
 from agents.rules import Decision
 from agents.wording import WHOSE, author, who
-from workspaces import odd, proposing, sources, store
+from workspaces import cuts, odd, proposing, sources, store
 from workspaces.git import Git, GitError
 from workspaces.integrity import roles
 from workspaces.models import Repository
@@ -108,7 +108,7 @@ def look(repository: Repository) -> Standing:
         commit = sources.resolve(repository, "")
         return _at(repository, commit)
     except (SourceError, GitError) as error:
-        return Standing(unread=f"Its mirror can't be read: {error}"[:1000])
+        return Standing(unread=cuts.head(f"Its mirror can't be read: {error}", 1000))
 
 
 def _at(repository: Repository, commit: str) -> Standing:

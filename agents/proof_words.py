@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.models import Proof, ProofState
 from agents.tools.base import ProofWord
-from workspaces import odd
+from workspaces import cuts, odd
 from workspaces.integrity.findings import MEANINGS, FindingKind
 from workspaces.models import Snapshot
 from workspaces.proving.results import NOT_RUN
@@ -57,7 +57,7 @@ def _bullets(items: Any) -> list[str]:
 def _line(text: Any, limit: int = LINE_CHARS) -> str:
     """Return a text as one line, cut, with characters that hide or reorder it made visible."""
     shown = " ".join(str(text)[: 4 * limit].split())
-    return odd.spelled(shown if len(shown) <= limit else f"{shown[:limit]}…")
+    return odd.spelled(shown if len(shown) <= limit else f"{cuts.head(shown, limit)}…")
 
 
 def _put_right(data: dict[str, Any]) -> list[str]:
@@ -85,7 +85,7 @@ def _outputs(commands: list[dict[str, Any]]) -> list[str]:
     lines = []
     for each in commands:
         lines.append(_ended(each))
-        tail = str(each.get("output_tail") or "").rstrip()[-TAIL_CHARS // share :] if each in failed else ""
+        tail = cuts.tail(str(each.get("output_tail") or "").rstrip(), TAIL_CHARS // share) if each in failed else ""
         lines += [f"    {line}" for line in tail.splitlines()[-TAIL_LINES // share :]]
     return lines
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from agents import events
+from workspaces import cuts
 
 BODY_CHARS = 16_000
 """Characters of one text in a card on the run page, head and tail; the whole is a link away."""
@@ -22,7 +23,7 @@ def clip(text: str, limit: int = BODY_CHARS) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+    return f"{cuts.head(text, half)}\n… {len(text) - 2 * half:,} characters left out …\n{cuts.tail(text, half)}"
 
 
 def text(value: Any, limit: int = _WORD_CHARS) -> str:

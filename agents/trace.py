@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.kept import Kept
 from agents.models import Event, Kind, Run
+from workspaces import cuts
 
 CALLS = 400
 """Calls that are kept; what came before the oldest of them is left out."""
@@ -104,7 +105,9 @@ def _row(values: Sequence[Any]) -> Row:
 
 
 def _short(value: Any) -> Any:
-    return " ".join(value[: 4 * TEXT_CHARS].split())[:TEXT_CHARS] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return cuts.head(" ".join(cuts.head(value, 4 * TEXT_CHARS).split()), TEXT_CHARS)
 
 
 def _last_calls(found: list[Row]) -> list[Row]:

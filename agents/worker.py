@@ -24,7 +24,7 @@ from agents.models import Control, Kind, Proof, Run, Status
 from agents.models.run import FINAL, WORKING
 from agents.providers.base import ProviderError, Trouble
 from agents.session import Session, Stopped
-from workspaces import sandbox, setup, snapshots, sources, tidying
+from workspaces import cuts, sandbox, setup, snapshots, sources, tidying
 from workspaces.git import GitError
 from workspaces.models import Repository
 from workspaces.store import StoreError
@@ -251,8 +251,8 @@ def _fail(session: Session, error: Exception) -> None:
     if _is_disk_full(error):
         _end(session, Status.PAUSED, DISK_FULL)
         return
-    detail = "".join(traceback.format_exception(error))[-8000:]
-    sentence = f"A fault in Sakura ended the run: {type(error).__name__}: {str(error)[:500]}"
+    detail = cuts.tail("".join(traceback.format_exception(error)), 8000)
+    sentence = f"A fault in Sakura ended the run: {type(error).__name__}: {cuts.head(str(error), 500)}"
     try:
         with transaction.atomic():
             session.append(session.fact(Kind.ERROR, {"code": "INTERNAL_ERROR", "message": sentence, "detail": detail}))
@@ -287,7 +287,7 @@ def prove(claimed: proofs.Claim) -> None:
 
 def _give_up(proof: Proof, error: Exception) -> None:
     try:
-        proofs.fail(proof, f"A fault in Sakura ended it: {type(error).__name__}: {str(error)[:500]}")
+        proofs.fail(proof, f"A fault in Sakura ended it: {type(error).__name__}: {cuts.head(str(error), 500)}")
     except DatabaseError:
         log.exception("Proof %s could not be ended", proof.pk)
 

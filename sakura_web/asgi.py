@@ -11,7 +11,7 @@ django_application = get_asgi_application()
 from agents import farewell  # noqa: E402
 from agents.consumers import websocket_urlpatterns  # noqa: E402 -- models load only after set-up
 from agents.worker import Bell  # noqa: E402
-from sakura_web import request_bodies  # noqa: E402
+from sakura_web import request_bodies, socket_messages  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
@@ -24,3 +24,4 @@ application = ProtocolTypeRouter(
 
 farewell.install()
 request_bodies.install()
+socket_messages.install()

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbformat.validator import iter_validate
 
-from workspaces import jsonspans, lines
+from workspaces import cuts, jsonspans, lines
 from workspaces.editing import Edit, Region, applied
 from workspaces.jsonspans import Container, Part
 from workspaces.paths import WorkspaceError
@@ -75,7 +75,7 @@ def parse(text: str, name: str) -> Notebook:
     try:
         return _parsed(text, name)
     except (ValueError, RecursionError) as error:
-        said = str(error)[:200] if isinstance(error, ValueError) else "it is nested too deep"
+        said = cuts.head(str(error), 200) if isinstance(error, ValueError) else "it is nested too deep"
         raise CellError(
             "INVALID_INPUT", f"{name} is no notebook that can be edited by cell: {said}. Put it right first."
         ) from None
@@ -245,11 +245,11 @@ def fault_of(text: str) -> str:
     try:
         book = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return str(error)[:200]
+        return cuts.head(str(error), 200)
     for number, cell in enumerate(book["cells"] if book.get("nbformat_minor", 0) >= 5 else ()):
         cell.setdefault("id", f"cell-{number}")
     fault = next(_faults(book), None)
-    return "" if fault is None else str(getattr(fault, "message", fault))[:200]
+    return "" if fault is None else cuts.head(str(getattr(fault, "message", fault)), 200)
 
 
 # --- the file's own style ------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from workspaces.diffs import (
     has_blob,
     raw_changes,
     records_in_order,
+    without_cut_names,
 )
 from workspaces.git import Bounds, Git, Running
 from workspaces.known import Known, known_of, memory
@@ -75,6 +76,7 @@ def compare_with_baseline(workspace: Workspace, wanted: Wanted | None = None, *,
     if texts and not together:
         rest, cut = _texts_of(git, known.baseline_tree, tree, chosen)
         records = {each.path: each for each in chosen[:NAMED_LIMIT]}
+    rest = without_cut_names(rest[: rest.rfind(b"\n") + 1] if cut else rest)
     hunks = _hunks(list(records.values()), rest, stand_ins) if texts else {}
     return Compared(tree, files, len(chosen), hunks, cut)
 

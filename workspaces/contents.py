@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from workspaces import store
+from workspaces import cuts, store
 from workspaces.git import GitError
 from workspaces.models import Workspace
 from workspaces.names import raw, shown
@@ -64,7 +64,10 @@ def read(workspace: Workspace, path: str, at: int | None = None, limit_bytes: in
     if found is None or found.mode == store.SUBMODULE:
         raise FileNotFoundError(path)
     size = store.blob_sizes(git, [found.oid])[found.oid]
-    data = store.read_head(git, found.oid, limit_bytes) if size > limit_bytes else store.read_blob(git, found.oid)
+    if size > limit_bytes:
+        data = cuts.first_bytes(store.read_head(git, found.oid, limit_bytes + cuts.reach()), limit_bytes)
+    else:
+        data = store.read_blob(git, found.oid)
     stands_for = store.stood_in(data)
     return Blob(data, stands_for or size, size > limit_bytes, found.mode, stored=stands_for is None)
 

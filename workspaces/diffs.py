@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from workspaces import store
+from workspaces import cuts, store
 from workspaces.git import Git, GitFull
 from workspaces.models import Snapshot, Workspace
 from workspaces.names import find, raw, shown
@@ -28,6 +28,7 @@ RECORDS, COUNTED = ("-r", "-z"), ("--raw", "--numstat")
 """Options of `git diff-tree` for what `parse_records` takes."""
 DIFF_S = 120
 """Seconds that a comparison of two trees may take."""
+_CUT_NAME = re.compile(rb"^(@@ -[\d,]+ \+[\d,]+ @@) .{79,}$", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 
 
@@ -274,9 +275,17 @@ def _diff_blobs(git: Git, change: RawChange, context: int) -> bytes | None:
     sides = [side.oid if has_blob(side) else _empty_blob(git) for side in (change.old, change.new)]
     options = (f"-U{max(0, min(context, 100_000))}", "--inter-hunk-context=0", *SAFE)
     try:
-        return git.run("diff", *options, *sides, "--", limit_bytes=DIFF_BYTES_LIMIT)
+        return without_cut_names(git.run("diff", *options, *sides, "--", limit_bytes=DIFF_BYTES_LIMIT))
     except GitFull:
         return None
+
+
+def without_cut_names(patch: bytes) -> bytes:
+    """Return a patch without the lines of functions, behind the numbers of hunks, that git cut: at 80 bytes.
+
+    The cut may go through a secret, half of which nothing masks.
+    """
+    return _CUT_NAME.sub(rb"\1", patch)
 
 
 def _empty_blob(git: Git) -> str:
@@ -314,7 +323,7 @@ def parse_hunks(path: bytes, diff: bytes) -> tuple[list[Hunk], bool]:
         total += old[1] + new[1]
         if hunks and total > HUNK_LINES_LIMIT:
             return hunks, True
-        shown_header = rows[at - 1].decode(errors="replace")[:300]
+        shown_header = cuts.head(rows[at - 1].decode(errors="replace"), 300)
         at, lines, changed = _lines(rows, at, old, new)
         digest = hashlib.sha256(path + b"\0" + changed).hexdigest()[:16]
         known[digest] = known.get(digest, 0) + 1
@@ -348,7 +357,7 @@ def _lines(rows: list[bytes], at: int, old: tuple[int, int], new: tuple[int, int
 
 def _line(kind: str, data: bytes, old: int, new: int) -> Line:
     text = data.decode(errors="replace")
-    text = text if len(text) <= LINE_LIMIT else f"{text[:LINE_LIMIT]}…"
+    text = text if len(text) <= LINE_LIMIT else f"{cuts.head(text, LINE_LIMIT)}…"
     return Line(kind, old if kind != "+" else None, new if kind != "-" else None, text)
 
 
@@ -365,9 +374,8 @@ def patch(workspace: Workspace, start: int = 0, end: int | None = None) -> bytes
     left_out = [file.path for file in compare(git, first.tree, last.tree).files if not file.stored]
     only = _without(git, first.tree, last.tree, left_out)
     said = "".join(f"Left out, over 50 MB and not stored: {path}\n" for path in left_out)
-    return said.encode() + git.run(
-        "diff-tree", "-r", "-p", "--binary", *RENAMES, *SAFE, first.tree, only, timeout_s=300
-    )
+    out = git.run("diff-tree", "-r", "-p", "--binary", *RENAMES, *SAFE, first.tree, only, timeout_s=300)
+    return said.encode() + without_cut_names(out)
 
 
 def _without(git: Git, old: str, new: str, paths: list[str]) -> str:

@@ -38,15 +38,23 @@ def lay_out(workspace: Workspace, tree: str, name: str, hidden: Sequence[str]) -
     Files that the globs of `hidden` fit are there, to be covered, and its git knows nothing of them. Raises TreeError
     for one that is too large, OSError where an earlier one can't be removed.
     """
+    folder = workspace.fresh / name
+    remove(folder)
+    folder.mkdir(parents=True)
+    for each in (workspace.fresh, folder):
+        each.chmod(0o711)
+    return lay_out_in(folder, workspace, tree, hidden)
+
+
+def lay_out_in(folder: Path, workspace: Workspace, tree: str, hidden: Sequence[str]) -> Fresh:
+    """Like `lay_out`, in an empty folder that the commands' user may pass through."""
     known = readable.of(workspace, hidden)
-    fresh = Fresh(workspace.fresh / name, known.objects)
-    remove(fresh.folder)
-    for folder in (fresh.folder, fresh.tree, fresh.home):
-        folder.mkdir(parents=True)
-        folder.chmod(0o711 if folder == fresh.folder else 0o755)
-    workspace.fresh.chmod(0o711)
+    fresh = Fresh(folder, known.objects)
+    for each in (fresh.tree, fresh.home):
+        each.mkdir()
+        each.chmod(0o755)
     git, uid = store.ensure(workspace.repository), worker_uid(workspace.pk)
-    with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix="index-", dir=folder) as scratch:
         trees.lay_out(git, tree, fresh.tree, Path(scratch) / "index")
         agent_git.make(fresh.tree, known)
         trees.hand_over([fresh.tree], uid, time.time_ns())

@@ -5,6 +5,8 @@ from typing import Any
 
 import yaml
 
+from workspaces import cuts
+
 HEAD_CHARS = 20 * 1024
 """Characters that a front matter may have."""
 DEPTH = 20
@@ -57,7 +59,7 @@ def _fields(head: str) -> dict[str, Any]:
             "Put a text with “: ” or “#” in it in quotes."
         ) from None
     except yaml.YAMLError as error:
-        raise FrontMatterError(f"Its front matter is no valid YAML: {str(error)[:200]}") from None
+        raise FrontMatterError(f"Its front matter is no valid YAML: {cuts.head(str(error), 200)}") from None
     if found in (None, ""):
         return {}
     if not isinstance(found, dict):

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from workspaces import cuts
+
 OUTPUT_LIMIT = 256 * 1024 * 1024
 """Bytes that one git may print."""
 ERROR_LIMIT = 64 * 1024
@@ -193,4 +195,4 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 def _last_line(stderr: str) -> str:
     lines = [line.strip() for line in stderr.replace("\r", "\n").split("\n") if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
-    return (telling or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")[:500]
+    return cuts.head((telling or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: "), 500)

@@ -1,5 +1,7 @@
 r"""Lines as ripgrep, git and `wc -l` count them: a line ends at `\n`; a final newline starts no other."""
 
+from workspaces import cuts
+
 _BLOCK = 1 << 12
 
 
@@ -64,4 +66,4 @@ def newline_style(text: str) -> str:
 
 def clipped(text: str, limit: int) -> str:
     """Return one line cut to so many characters, saying how long it was."""
-    return text if len(text) <= limit else f"{text[:limit]}… [line cut: it has {len(text)} characters]"
+    return text if len(text) <= limit else f"{cuts.head(text, limit)}… [line cut: it has {len(text)} characters]"

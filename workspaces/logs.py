@@ -15,11 +15,14 @@ class Opened:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._mask: Mask | None = None
+        self.changes = 0
+        """How often a value came that was not known: what was cut before may show half of it."""
 
     def remember(self, name: str, value: str) -> None:
         """Know a value from now on; one too short to be told from other text is not."""
         if len(value) < SHORTEST or self._values.get(value) == name:
             return
+        self.changes += value not in self._values
         values = {**self._values, value: name}
         while len(values) > self.LIMIT:
             values.pop(next(iter(values)))

@@ -71,9 +71,9 @@ class Mask:
             case _:
                 return value, 0
 
-    def stream(self) -> "Stream":
-        """Return what masks bytes that come in pieces."""
-        return Stream(self)
+    def stream(self, limit: int | None = None) -> "Stream":
+        """Return what masks bytes that come in pieces, of which only the first `limit` are shown."""
+        return Stream(self, limit)
 
     def names_in(self, data: bytes) -> set[str]:
         """Return the names of the secrets that the bytes hold."""
@@ -85,7 +85,24 @@ class Mask:
         for start, less_end, number in sorted((start, -end, number) for number, start, end in self._search(data)):
             if start >= at:
                 at = -less_end
-                yield start, at, b"[masked " + self._names[self._sorted[number]].encode() + b"]"
+                yield start, at, self._shown(number)
+
+    def across(self, data: bytes, at: int) -> tuple[int, int, bytes]:
+        """Return where a secret begins and ends that a cut at `at` would go through, and what to show in its place.
+
+        Secrets that overlap are one; (at, at, b"") where there is none.
+        """
+        first, last, shown = 0, 0, b""
+        for start, less_end, number in sorted((start, -end, number) for number, start, end in self._search(data)):
+            if start >= last:
+                if start >= at or at < last:
+                    break
+                first, shown = start, self._shown(number)
+            last = max(last, -less_end)
+        return (first, last, shown) if first < at < last else (at, at, b"")
+
+    def _shown(self, number: int) -> bytes:
+        return b"[masked " + self._names[self._sorted[number]].encode() + b"]"
 
     def _search(self, data: bytes) -> list[tuple[int, int, int]]:
         return self._found.find_matches_as_indexes(data, overlapping=True) if self._found else []
@@ -114,33 +131,41 @@ class Mask:
 
 @dataclass
 class Stream:
-    """Masks what streams by: only bytes that may be the beginning of a secret wait for the next piece."""
+    """Masks what streams by: only bytes that may be the beginning of a secret wait for the next piece.
+
+    With `limit` only so many of the bytes that come are shown. A secret that the limit goes through is masked if the
+    rest of it comes: feed up to `mask.longest` more.
+    """
 
     mask: Mask
+    limit: int | None = None
     count: int = 0
     _kept: bytes = field(default=b"", repr=False)
+    _passed: int = 0
+    """How many bytes came before those that are kept."""
 
     def feed(self, data: bytes) -> bytes:
         """Return what can be shown now."""
-        if not self.mask:
-            return data
-        whole = self._kept + data
-        ready, at, settled = [], 0, self.mask.settled(whole)
+        whole = self._kept + data if self._kept else data
+        return self._take(whole, self.mask.settled(whole))
+
+    def end(self) -> bytes:
+        """Return the rest, when nothing more will come."""
+        return self._take(self._kept, len(self._kept))
+
+    def _take(self, whole: bytes, settled: int) -> bytes:
+        """Return the bytes up to `settled` masked, and keep what follows them."""
+        room = len(whole) if self.limit is None else max(0, self.limit - self._passed)
+        ready, at = [], 0
         for start, end, name in self.mask.matches(whole):
-            if start >= settled:
+            if start >= min(settled, room):
                 break
             ready += [whole[at:start], name]
             self.count += 1
             at = end
         end = max(at, settled)
-        self._kept = whole[end:]
-        return b"".join([*ready, whole[at:end]])
-
-    def end(self) -> bytes:
-        """Return the rest, when nothing more will come."""
-        rest, count = self.mask.data(self._kept)
-        self.count, self._kept = self.count + count, b""
-        return rest
+        self._kept, self._passed = whole[end:], self._passed + end
+        return b"".join([*ready, whole[at : min(end, room)]])
 
 
 def _automaton(texts: list[bytes]) -> BytesAhoCorasick | None:

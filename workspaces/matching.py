@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from workspaces import lines
+from workspaces import cuts, lines
 from workspaces.paths import WorkspaceError
 
 WIDTHS = (2, 4, 8)
@@ -235,7 +235,7 @@ def _nearest(text: str, old: str) -> list[tuple[int, str]]:
     near = difflib.get_close_matches(wanted, sorted(pool)[:_NEAREST_IN], n=3, cutoff=0.5)
     raw_lines = text.split("\n")
     numbers = sorted(number for line in near for number in _numbers_of(line, all_lines))[:5]
-    return [(number, raw_lines[number - 1].rstrip("\r")[:300]) for number in numbers]
+    return [(number, cuts.head(raw_lines[number - 1].rstrip("\r"), 300)) for number in numbers]
 
 
 def _numbers_of(line: str, all_lines: list[str]) -> Iterator[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import nbformat
 
-from workspaces import outputs, terminal
+from workspaces import cuts, outputs, terminal
 from workspaces.cells import source_of
 
 LIMIT_BYTES = 16 << 20
@@ -101,7 +101,7 @@ def _parsed(text: str) -> dict[str, Any]:
         if isinstance(book, dict) and book.get("nbformat") in (1, 2, 3):
             book = _convert(_from_dict(book), 4)
     except _FAULTS as error:
-        raise NoNotebook(f"{type(error).__name__}: {str(error)[:200]}") from None
+        raise NoNotebook(f"{type(error).__name__}: {cuts.head(str(error), 200)}") from None
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
         raise NoNotebook("it has no list of cells")
     if not all(isinstance(cell, dict) for cell in book["cells"]):
@@ -117,7 +117,7 @@ def _listed(index: int, cell: Mapping[str, Any]) -> Cell:
 
 
 def _word(value: Any) -> str:
-    return str(value)[:80] if value is not None else ""
+    return cuts.head(str(value), 80) if value is not None else ""
 
 
 def _outputs(cell: Mapping[str, Any]) -> Sequence[Any]:
@@ -171,7 +171,7 @@ def _output(output: Mapping[str, Any], most: int, pictures: _Pictures) -> Iterat
         case "stream":
             yield from _told(f"output: {_word(output.get('name')) or 'stream'}", _text(output.get("text")), most)
         case "error":
-            said = f"{_word(output.get('ename'))}: {str(output.get('evalue', ''))[:500]}"
+            said = f"{_word(output.get('ename'))}: {cuts.head(str(output.get('evalue', '')), 500)}"
             trace = output.get("traceback")
             lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
             yield from _told(f"output: error {terminal.plain(said)}", lines, most)
@@ -204,7 +204,7 @@ def _picture(kind: str, data: str, pictures: _Pictures) -> str:
 
 def _told(title: str, text: str, most: int) -> Iterator[str]:
     if len(text) > _RAW_CHARS:
-        text = text[: _RAW_CHARS // 2] + text[-_RAW_CHARS // 2 :]
+        text = cuts.head(text, _RAW_CHARS // 2) + cuts.tail(text, _RAW_CHARS // 2)
     text = terminal.plain(text).rstrip("\n")
     if not text:
         yield f"[{title}]"

@@ -3,6 +3,7 @@
 import hashlib
 import re
 
+from workspaces import cuts
 from workspaces.models import Workspace
 
 STORED_CHARS = 20_000_000
@@ -18,7 +19,7 @@ def store(workspace: Workspace, call_id: str, text: str) -> str:
     """Keep the whole text and return its reference."""
     ref = ref_of(call_id)
     workspace.outputs.mkdir(parents=True, exist_ok=True)
-    (workspace.outputs / ref).write_bytes(text[:STORED_CHARS].encode("utf-8", "backslashreplace"))
+    (workspace.outputs / ref).write_bytes(cuts.head(text, STORED_CHARS).encode("utf-8", "backslashreplace"))
     return ref
 
 
@@ -26,7 +27,7 @@ def head_and_tail(text: str, limit: int, how: str = "ask for less at once, or fo
     """Return the text with its middle left out, saying how much that is; cut between lines where there are any near."""
     if len(text) <= limit:
         return text
-    head, tail = text[: limit // 2], text[-(limit - limit // 2) :]
+    head, tail = cuts.head(text, limit // 2), cuts.tail(text, limit - limit // 2)
     head = head[: head.rfind("\n", max(0, len(head) - 500)) + 1] or head
     tail = tail[tail.find("\n", 0, 500) + 1 :]
     left = len(text) - len(head) - len(tail)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from workspaces import apart
+from workspaces import apart, cuts
 from workspaces.paths import WorkspaceError
 
 MAGIC = b"%PDF-"
@@ -81,10 +81,12 @@ def read(
     if wanted and sum(last - first + 1 for first, last in wanted) > PAGES:
         raise WorkspaceError("TOO_LARGE", f"pages: {written(wanted)} are more than {PAGES} pages; ask for fewer.")
     try:
-        found = apart.parse("pdf", file, {"spans": wanted, "most": PAGES, "chars": chars}, stop)
+        args = {"spans": wanted, "most": PAGES, "chars": chars, "more": 1 + cuts.reach()}
+        found = apart.parse("pdf", file, args, stop)
     except apart.Failed as error:
         raise WorkspaceError("BINARY_FILE", f"{name} is a PDF ({size:,} bytes) that can't be read: {error}.") from None
-    pages = Pages(tuple((int(number), text) for number, text in found["pages"]), int(found["total"]))
+    texts = ((int(number), text and cuts.head(text, chars + 1)) for number, text in found["pages"])
+    pages = Pages(tuple(texts), int(found["total"]))
     _refuse(pages, wanted, name)
     return pages
 

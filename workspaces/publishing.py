@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from workspaces import credentials, store
+from workspaces import credentials, cuts, store
 from workspaces.diffs import compare
 from workspaces.git import Git, GitError
 from workspaces.models import Repository, Workspace
@@ -100,7 +100,7 @@ def _refusal(repository: Repository, branch: str, there: str, error: GitError) -
         return SourceError("BRANCH_EXISTS", f"{repository.source} {has}; nothing was changed. {what_next}")
     if "rejected" in said or "declined" in said:
         reasons = re.findall(r"remote: *(.*)", said) or re.findall(r"rejected\] .*\((.*)\)", said)
-        told = " ".join(" ".join(reasons).split())[:400].rstrip(".") or "it gave no reason"
+        told = cuts.head(" ".join(" ".join(reasons).split()), 400).rstrip(".") or "it gave no reason"
         return SourceError("REFUSED", f"{repository.source} refused the branch {branch}: {told}.")
     return source_error(repository, error)
 

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import credentials
+from workspaces import credentials, cuts
 from workspaces.git import Git, GitError, GitTimeout, source_env
 from workspaces.models import Repository
 
@@ -133,7 +133,7 @@ def source_error(repository: Repository, error: GitError) -> SourceError:
     for each in _COMPLAINTS:
         if re.search(each.pattern, said):
             return SourceError(each.code, where + each.sentence.replace("{host}", _host(repository.source)) + ".")
-    told = " ".join(said.split())[-300:] or str(error)
+    told = cuts.tail(" ".join(said.split()), 300) or str(error)
     return SourceError("GIT", f"{where}git could not do it. It says: {told}")
 
 

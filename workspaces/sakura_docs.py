@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workspaces import listing, names, paths
+from workspaces import cuts, listing, names, paths
 from workspaces.encodings import is_binary
 
 FOLDER = ".sakura"
@@ -113,7 +113,7 @@ def _heading(root: Path, relative: str) -> str:
     except (paths.PathError, OSError):
         return ""
     found = _HEADING.search(data.decode("utf-8", "replace"))
-    return " ".join(found[1].split())[:HEADING_CHARS] if found else ""
+    return cuts.head(" ".join(found[1].split()), HEADING_CHARS) if found else ""
 
 
 def text(root: Path, path: paths.WorkspacePath) -> tuple[str, bool]:
@@ -126,8 +126,8 @@ def text(root: Path, path: paths.WorkspacePath) -> tuple[str, bool]:
 
 def _bytes(root: Path, path: paths.WorkspacePath, limit: int) -> tuple[bytes, bool]:
     with open(paths.open_file(root, path), "rb") as file:
-        data = file.read(limit + 1)
-    return data[:limit], len(data) > limit
+        data = file.read(limit + 1 + cuts.reach())
+    return cuts.first_bytes(data, limit), len(data) > limit
 
 
 # --- memory --------------------------------------------------------------------------------------

@@ -1,16 +1,17 @@
 """Finds what changed in a tree that may be hostile: our own walk by folder descriptors; no git looks at the tree."""
 
 import errno
-import hashlib
 import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workspaces import rules
 from workspaces.git import Git
+from workspaces.keeping import Keeping
 from workspaces.known import Known, Stat, memory, parents
 from workspaces.models import Workspace
 from workspaces.names import raw, shown
@@ -20,32 +21,30 @@ from workspaces.store import (
     EXECUTABLE,
     FILE,
     LINK,
-    STORED_LIMIT,
     SUBMODULE,
     StoreError,
     Tree,
     TreeEntry,
-    blob_id,
     build_tree,
-    stand_in,
 )
 from workspaces.unfit import is_unfit
 
 DEPTH_LIMIT = 200
 """Folders in folders; what lies deeper is left out and named."""
-PATH_LIMIT = 4000
+PATH_LIMIT = 3000
+"""Bytes of a path; a longer one is left out and named. The kernel takes 4,095, the folder of the tree among them."""
+HELD = 16
+"""Folders on the way down that are held open at once; those above are opened anew when the walk comes back."""
 ENTRY_LIMIT = 500_000
 """Files that are not ignored, in one tree."""
-STORE_LIMIT = 2 * 1024**3
-"""Bytes that one snapshot may add to the store."""
 AHEAD = 500
 """Unknown paths that are gathered before the rules are asked."""
 VERDICT_LIMIT = 100_000
 RACY_NS = 20_000_000
 """A file changed so shortly before it was read may change again with the same time (the kernel's clock ticks in up to
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
-PIECE = 1 << 20
-LEAST_PIECE = 4096
+BEYOND = f"it lies more than {DEPTH_LIMIT} folders deep, or its path is longer than {PATH_LIMIT:,} bytes"
+CLOSED = "its mode keeps it from being read"
 
 _GONE = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG}
@@ -73,6 +72,27 @@ def looking(
         scan.objects.discard()
 
 
+@dataclass(slots=True)
+class _Level:
+    """A folder on the way down: what waits in it, and whether all of it was walked.
+
+    `ahead`: it is not known yet whether the rules ignore what is in it; `is_asked`: nor whether they ignore itself.
+    """
+
+    prefix: bytes
+    depth: int
+    handle: int | None = None
+    waiting: list[bytes] = field(default_factory=list)
+    ahead: bool = False
+    is_asked: bool = False
+    complete: bool = True
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    def let_go(self) -> None:
+        self.handle = None
+        self.opened.close()
+
+
 class Scan:
     """One look at a tree. `changes` are against `known.entries`; `skipped` names what can't be stored, and why.
 
@@ -86,24 +106,26 @@ class Scan:
         self.root = root
         self.known = known
         self.objects = objects
+        self._keeping = Keeping(known.entries, objects)
         self.changes: dict[bytes, TreeEntry | None] = {}
         self.skipped: dict[bytes, str] = {}
         self.stats: dict[bytes, Stat] = {}
-        self.large: set[bytes] = set()
+        self.large = self._keeping.large
         self._rules = ignoring
         self._trusting = trusting
         self._is_written = memory.is_written(root)
         self._seen: set[bytes] = set()
         self._matched: dict[bytes, list[str]] = {}
-        self._unread: list[bytes] = []
+        self._unread: set[bytes] = set()
         self._pending: list[bytes] = []
         self._walked_ahead: set[bytes] = set()
-        self._stored = 0
 
     def whole(self) -> None:
         """Look at everything."""
         with folder(self.root) as handle:
-            self._walk(handle, b"", 0)
+            top = _Level(b"", 0, handle)
+            self._list(top)
+            self._walk(top)
         self._settle()
         entries = self.known.entries
         if sum(map(len, self._matched.values())) + sum(path in entries for path in self._seen) != len(entries):
@@ -139,12 +161,32 @@ class Scan:
 
     # --- the walk --------------------------------------------------------------------------------
 
-    def _walk(self, handle: int, prefix: bytes, depth: int, *, ahead: bool = False) -> bool:
-        """Look at what is in a folder and below. Return False where a walk ahead was cut short."""
-        stats, complete = self.known.stats.get(prefix, {}), True
+    def _walk(self, first: "_Level") -> None:
+        """Look at what waits in a folder and at all below; of the folders on the way, the last few are held open."""
+        levels = [first]
+        try:
+            while levels:
+                here = levels[-1]
+                if not here.waiting or not self._hold(here):
+                    self._finish(levels.pop(), levels)
+                    continue
+                below = self._enter(here, here.waiting.pop())
+                if below is not None:
+                    levels.append(below)
+                    if len(levels) > HELD:
+                        levels[-HELD - 1].let_go()
+                    self._list(below)
+        finally:
+            for level in levels:
+                level.let_go()
+
+    def _list(self, level: "_Level") -> None:
+        """Look at the files in a folder and note the folders in it; a walk ahead may be cut short here."""
+        assert level.handle is not None
+        stats = self.known.stats.get(level.prefix, {})
         matched: list[str] = []
-        self._matched[prefix] = matched
-        with os.scandir(handle) as found:
+        self._matched[level.prefix] = matched
+        with os.scandir(level.handle) as found:
             for item in found:  # the hot loop: nothing is called that can be written here
                 sign = stats.get(item.name)
                 if sign is not None:
@@ -155,63 +197,93 @@ class Scan:
                     if sign == (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino):
                         matched.append(item.name)
                         continue
-                elif ahead and len(self._pending) > AHEAD:
-                    return False
-                complete = self._meet(handle, prefix, item, depth, ahead=ahead) and complete
-        return complete
+                elif level.ahead and len(self._pending) > AHEAD:
+                    level.waiting, level.complete = [], False
+                    return
+                self._meet(level, item)
 
-    def _meet(self, handle: int, prefix: bytes, item: "os.DirEntry[str]", depth: int, *, ahead: bool) -> bool:
+    def _meet(self, level: "_Level", item: "os.DirEntry[str]") -> None:
         """Look at what no stat proves to be as it was."""
         name = item.name
-        path = prefix + os.fsencode(name)
+        path = level.prefix + os.fsencode(name)
         if (name[0] in ".gG" or not name.isascii()) and is_unfit(name):
             self._skip_name(path)
         elif item.is_dir(follow_symlinks=False):
-            return self._enter(handle, path, depth, ahead=ahead)
+            level.waiting.append(path)
+        else:
+            assert level.handle is not None
+            self._meet_file(level.handle, path)
+
+    def _meet_file(self, handle: int, path: bytes) -> None:
+        if len(path) > PATH_LIMIT:
+            self._leave(path, BEYOND)
         elif path in self.known.entries:
             self._look(handle, path)
         else:
             self._ask(path, handle)
-        return True
 
-    def _enter(self, parent: int, path: bytes, depth: int, *, ahead: bool = False) -> bool:
-        """Walk a folder, if the baseline's rules don't ignore it.
+    def _enter(self, here: "_Level", path: bytes) -> "_Level | None":
+        """Open a folder to be walked; None where the baseline's rules ignore it, or it can't be entered.
 
         Unknown ones are walked ahead to gather what to ask, so that a verdict on many costs one process.
         """
         if path in self.known.folders or path in self.known.entries:
-            return self._open(parent, path, depth, ahead=ahead)
+            return self._open(here, path, ahead=here.ahead)
         verdict = self.known.verdicts.get(path + b"/")
-        if verdict is None:
-            self._pending.append(path + b"/")
-            complete = len(self._pending) <= AHEAD and self._open(parent, path, depth, ahead=True)
-            if complete:
-                self._walked_ahead.add(path + b"/")
-            return complete
-        return verdict or self._open(parent, path, depth, ahead=ahead)
+        if verdict is not None:
+            return None if verdict else self._open(here, path, ahead=here.ahead)
+        self._pending.append(path + b"/")
+        if len(self._pending) > AHEAD:
+            here.complete = False
+            return None
+        below = self._open(here, path, ahead=True)
+        if below is None:
+            self._walked_ahead.add(path + b"/")
+        else:
+            below.is_asked = True
+        return below
 
-    def _open(self, parent: int, path: bytes, depth: int, *, ahead: bool) -> bool:
-        if depth >= DEPTH_LIMIT or len(path) > PATH_LIMIT:
-            self.skipped[path] = f"it lies more than {DEPTH_LIMIT} folders deep, or its path is too long"
-            return True
-        with ExitStack() as opened:
+    def _open(self, here: "_Level", path: bytes, *, ahead: bool) -> "_Level | None":
+        if here.depth >= DEPTH_LIMIT or len(path) > PATH_LIMIT:
+            self._leave(path, BEYOND)
+            return None
+        below = _Level(path + b"/", here.depth + 1, ahead=ahead)
+        try:
+            below.handle = below.opened.enter_context(entered(path.rpartition(b"/")[2], here.handle))
+        except PermissionError:
+            self._leave(path, CLOSED)
+        except OSError as error:
+            _must_be_gone(error)
+        else:
+            entry = self.known.entries.get(path)
+            if entry is None or entry.mode != SUBMODULE or not _is_empty(below.handle):
+                return below
+            below.let_go()
+            self._seen.add(path)
+        return None
+
+    def _hold(self, level: "_Level") -> bool:
+        """Have a folder open that was let go meanwhile; False where it is not there any more."""
+        if level.handle is None:
             try:
-                handle = opened.enter_context(entered(path.rpartition(b"/")[2], parent))
+                level.handle = level.opened.enter_context(folder(self.root, level.prefix[:-1]))
             except PermissionError:
-                self._leave(path)
-                return True
+                self._leave(level.prefix[:-1], CLOSED)
             except OSError as error:
                 _must_be_gone(error)
-                return True
-            entry = self.known.entries.get(path)
-            if entry is not None and entry.mode == SUBMODULE and _is_empty(handle):
-                self._seen.add(path)
-                return True
-            return self._walk(handle, path + b"/", depth + 1, ahead=ahead)
+        return level.handle is not None
 
-    def _leave(self, path: bytes) -> None:
-        self.skipped[path] = "its mode keeps it from being read; what was known of it stays"
-        self._unread.append(path)
+    def _finish(self, level: "_Level", above: list["_Level"]) -> None:
+        level.let_go()
+        if level.is_asked and level.complete:
+            self._walked_ahead.add(level.prefix)
+        if above and not level.complete:
+            above[-1].complete = False
+
+    def _leave(self, path: bytes, why: str) -> None:
+        """Leave out what is there, and what was known of it as it is: a diff must not call it deleted."""
+        self.skipped[path] = f"{why}; what was known of it stays"
+        self._unread.add(path)
 
     def _ask(self, path: bytes, handle: int) -> None:
         verdict = False if path in self.known.baseline else self.known.verdicts.get(path)
@@ -244,21 +316,21 @@ class Scan:
         try:
             with folder(self.root, parent) as handle:
                 found = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                if stat.S_ISDIR(found.st_mode):
-                    self._enter(handle, path, path.count(b"/"))
-                elif path in self.known.entries:
-                    self._look(handle, path)
+                if path.count(b"/") > DEPTH_LIMIT:
+                    self._leave(path, BEYOND)
+                elif stat.S_ISDIR(found.st_mode):
+                    self._walk(_Level(parent + b"/" * bool(parent), path.count(b"/"), handle, waiting=[path]))
                 else:
-                    self._ask(path, handle)
+                    self._meet_file(handle, path)
         except PermissionError:
-            self._leave(path)
+            self._leave(path, CLOSED)
         except OSError as error:
             _must_be_gone(error)
 
     def _note_gone(self, entries: Tree) -> None:
-        kept, seen = tuple(path + b"/" for path in self._unread), self._all_seen()
+        seen = self._all_seen()
         for path in entries:
-            if path not in seen and path not in self._unread and not path.startswith(kept):
+            if path not in seen and not (self._unread and self._unread.intersection((path, *parents(path)))):
                 self.changes[path] = None
 
     def _skip_name(self, path: bytes) -> None:
@@ -282,7 +354,7 @@ class Scan:
                 return
             after = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except PermissionError:
-            self._leave(path)
+            self._leave(path, CLOSED)
             return
         except OSError as error:
             _must_be_gone(error)
@@ -307,8 +379,7 @@ class Scan:
         if name.lower().startswith((b".gitmodules", b"gitmod~")):
             self.skipped[path] = "git refuses a link of this name"
             return None
-        target = os.readlink(name, dir_fd=handle)
-        return TreeEntry(LINK, self._keep(target, path))
+        return TreeEntry(LINK, self._keeping.data(os.readlink(name, dir_fd=handle), path))
 
     def _file(self, handle: int, name: bytes, path: bytes) -> TreeEntry | None:
         known = self.known.entries.get(path)
@@ -319,49 +390,13 @@ class Scan:
             mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE
             if self._trusting and known is not None:
                 return known
-            if found.st_size <= STORED_LIMIT:
-                data = _read(file.fileno(), found.st_size)
-                if data is not None:
-                    return TreeEntry(mode, self._keep(data, path))
-            return TreeEntry(mode, self._keep_large(file.fileno(), found.st_size, path))
-
-    def _keep(self, data: bytes, path: bytes) -> str:
-        oid = blob_id(len(data), (data,))
-        known = self.known.entries.get(path)
-        if known is not None and known.oid == oid:
-            return oid
-        self._stored += len(data)
-        if self._stored > STORE_LIMIT:
-            raise StoreError(f"One call changed more than {STORE_LIMIT:,} bytes; at {shown(path)} it is too much.")
-        return self.objects.add("blob", data)
-
-    def _keep_large(self, handle: int, size: int, path: bytes) -> str:
-        git_hash, plain_hash = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False), hashlib.sha256()
-        os.lseek(handle, 0, os.SEEK_SET)
-        while piece := os.read(handle, PIECE):
-            git_hash.update(piece)
-            plain_hash.update(piece)
-        known = self.known.entries.get(path)
-        if known is not None and known.oid == git_hash.hexdigest():
-            return known.oid
-        self.large.add(path)
-        return self._keep(stand_in(size, plain_hash.hexdigest()), path)
+            return TreeEntry(mode, self._keeping.file(file.fileno(), found.st_size, path))
 
 
 def _must_be_gone(error: OSError) -> None:
     """Raise the error again unless it says that the path is gone: a full disk must not pass for a deleted file."""
     if error.errno not in _GONE:
         raise error
-
-
-def _read(handle: int, size: int) -> bytes | None:
-    """Return the file's bytes, or None when it grew past what is stored while it was read."""
-    data = bytearray()
-    while piece := os.read(handle, max(LEAST_PIECE, size - len(data) + 1)):
-        data += piece
-        if len(data) > STORED_LIMIT:
-            return None
-    return bytes(data)
 
 
 def _sign(found: os.stat_result) -> Stat:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workspaces import listing, ripgrep
+from workspaces import cuts, listing, ripgrep
 
 _BEGIN, _MATCH, _CONTEXT = (f'{{"type":"{kind}"'.encode() for kind in ("begin", "match", "context"))
 _PLAIN_PATH = b'{"type":"begin","data":{"path":{"text":"'
@@ -227,4 +227,4 @@ def _around(text: str, at: int, limit: int) -> str:
     if len(text) <= limit:
         return text
     first = max(0, min(at - limit // 4, len(text) - limit))
-    return ("…" if first else "") + text[first : first + limit] + ("…" if first + limit < len(text) else "")
+    return ("…" if first else "") + cuts.span(text, first, first + limit) + ("…" if first + limit < len(text) else "")

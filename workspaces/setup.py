@@ -18,7 +18,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from workspaces import agent_git, readable
+from workspaces import cuts, fresh, store
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.sandbox import Connection, Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
@@ -183,18 +183,9 @@ def _set_up(
 
 
 def _check_out(work: _Work) -> set[str]:
-    """Lay the base's files out, with a .git that borrows the mirror's objects; return the base's folders."""
-    repository, commit = work.workspace.repository, work.workspace.base_commit
-    uid = worker_uid(work.workspace.pk)
-    for folder in (work.tree, work.home):
-        folder.mkdir()
-    git = Git(repository.mirror, work_tree=work.tree, index=work.scratch / "index")
-    git.run("read-tree", commit)
-    git.run("checkout-index", "--all", "--force", timeout_s=300)
-    agent_git.make(work.tree, readable.of(work.workspace, ()))
-    agent_git.make_index(Git(repository.mirror), work.tree, commit, work.scratch / "index", uid)
-    for folder in (work.tree, work.home):
-        own(folder, uid)
+    """Lay the base out, all of it, as people wrote it; return its folders."""
+    tree = store.tree_of(store.ensure(work.workspace.repository), work.workspace.base_commit)
+    fresh.lay_out_in(work.scratch, work.workspace, tree, ())
     return {line.rpartition("\t")[2] for line in _tree(work.workspace) if line.split()[1] == "tree"}
 
 
@@ -255,8 +246,8 @@ def _tail(spool: Path) -> str:
     if not spool.exists():
         return ""
     with spool.open("rb") as file:
-        file.seek(max(0, spool.stat().st_size - TAIL_BYTES))
-        return file.read(TAIL_BYTES).decode("utf-8", "replace")
+        start = max(0, spool.stat().st_size - TAIL_BYTES)
+        return cuts.read(file.fileno(), start, TAIL_BYTES).decode("utf-8", "replace")
 
 
 def _keep(work: _Work, folders: set[str]) -> dict[str, list[str]]:
@@ -300,7 +291,7 @@ def _private(workspace: Workspace, made: Path) -> Path:
         words = ["cp", "-a", "--reflink=auto", "--", str(made), str(copied)]
         done = subprocess.run(words, capture_output=True, timeout=COPY_S, check=False)
         if done.returncode != 0:
-            said = done.stderr[-500:].decode("utf-8", "replace").strip()
+            said = cuts.tail(done.stderr.decode("utf-8", "replace").strip(), 500)
             raise SetupFailed(f"What set-up made can't be copied for run {workspace.pk}: {said}")
         own(copied, worker_uid(workspace.pk))
         copied.rename(wanted)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from workspaces import encodings, front_matter, store
+from workspaces import cuts, encodings, front_matter, store
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.names import shown
@@ -200,8 +200,8 @@ def _filled(skill: Skill, fields: Mapping[str, Any], body: str) -> Skill:
     fault = "" if _NAME.fullmatch(name) else "Its name may hold letters, digits, “-” and “_” only, 64 at most."
     return replace(
         skill,
-        name=name[:NAME_CHARS],
-        description=description[:DESCRIPTION_CHARS],
+        name=cuts.head(name, NAME_CHARS),
+        description=cuts.head(description, DESCRIPTION_CHARS),
         text=body,
         allowed=_entries(fields["allowed-tools"]) if "allowed-tools" in fields else None,
         fault=fault,

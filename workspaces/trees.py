@@ -7,9 +7,10 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
-from workspaces import store
+from workspaces import store, walking
 from workspaces.git import Git, GitFull, GitTimeout
 from workspaces.known import parents
 from workspaces.names import shown
@@ -103,26 +104,22 @@ def put_bytes(root: Path, path: bytes, mode: str, data: bytes, uid: int | None) 
 
 def in_folder(root: Path, path: bytes, limit: int = 20) -> list[bytes]:
     """Return the first files below the path if it is a folder; no link is followed."""
-    found: list[bytes] = []
     try:
         with folder(root, path) as handle:
-            for place, _, files, _ in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
-                found += [path + b"/" + os.path.normpath(os.fsencode(f"{place}/{name}")) for name in files]
-                if len(found) >= limit:
-                    break
+            files = (met for met in walking.below(".", handle) if not met.is_folder)
+            return [path + b"/" + os.fsencode(met.path) for met in islice(files, limit)]
     except OSError:
         return []
-    return found[:limit]
 
 
 def remove_empty(root: Path, path: bytes) -> None:
     """Take away a folder that holds nothing but folders, as far as it does."""
     with suppress(OSError):
         with folder(root, path) as handle:
-            for _, folders, _, below in os.fwalk(".", topdown=False, dir_fd=handle, follow_symlinks=False):
-                for each in folders:
+            for met in walking.below(".", handle):
+                if met.after:
                     with suppress(OSError):
-                        os.rmdir(each, dir_fd=below)
+                        os.rmdir(met.name, dir_fd=met.handle)
         with _parent(root, path, None, make=False) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
@@ -287,10 +284,10 @@ def _twice(path: bytes) -> TreeError:
 def hand_over(paths: Iterable[Path], uid: int | None, changed_ns: int) -> None:
     """Give what is in these folders of ours to `uid` and set when it was changed; no link is followed."""
     for path in paths:
-        for _, folders, files, handle in os.fwalk(path, follow_symlinks=False):
-            for name in (*folders, *files):
-                os.utime(name, ns=(changed_ns, changed_ns), dir_fd=handle, follow_symlinks=False)
-                _give(os.fsencode(name), handle, uid)
+        for met in walking.below(path):
+            if not met.after:
+                os.utime(met.name, ns=(changed_ns, changed_ns), dir_fd=met.handle, follow_symlinks=False)
+                _give(os.fsencode(met.name), met.handle, uid)
         if uid is not None:
             os.chown(path, uid, uid, follow_symlinks=False)
 

@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import ripgrep, terminal
+from workspaces import cuts, ripgrep, terminal
 from workspaces.paths import WorkspaceError
 
 LOOKED_AT_BYTES = 256 * 1024
@@ -66,4 +66,4 @@ def _first_fitting(pattern: str, text: bytes) -> str:
         said = done.stderr[:2000].decode("utf-8", "replace").strip().removeprefix("rg: ")
         raise WorkspaceError("INVALID_PATTERN", f"ripgrep refuses it: {said}")
     line = done.stdout.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return line[:500] or ("(an empty line)" if done.returncode == 0 else "")
+    return cuts.head(line, 500) or ("(an empty line)" if done.returncode == 0 else "")

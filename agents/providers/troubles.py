@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents.providers.base import ProviderError, Trouble
+from workspaces import cuts
 
 MAX_DETAIL_CHARS = 300
+READ_CHARS = 10_000
 
 _KEYS = re.compile(r"\b(?:sk|pk|key|gsk|xai)[-_][\w*.-]{4,}|(?i:bearer)\s+\S+")
 _CONTEXT = re.compile(
@@ -74,7 +76,7 @@ def failure(error: Exception, server: Server) -> Failure:
     words, kinds = _read(getattr(error, "body", None))
     response = getattr(error, "response", None)
     headers = response.headers if response is not None else {}
-    detail = masked(" ".join(words.split()), server.key)[:MAX_DETAIL_CHARS]
+    detail = cuts.head(masked(" ".join(words.split()), server.key), MAX_DETAIL_CHARS)
     return Failure(status if status >= 400 else 0, detail, kinds, _retry_after(headers))
 
 
@@ -85,10 +87,10 @@ def _read(body: Any) -> tuple[str, frozenset[str]]:
         case dict():
             words = body.get("message") or body.get("detail") or ""
             kinds = (body.get("type"), body.get("code"))
-            return str(words)[:10_000], frozenset(kind for kind in kinds if isinstance(kind, str))
+            return cuts.head(str(words), READ_CHARS), frozenset(kind for kind in kinds if isinstance(kind, str))
         case str():
             # A proxy's error page says nothing to a human.
-            return ("" if "<html" in body[:1000].lower() else body[:10_000]), frozenset()
+            return ("" if "<html" in body[:1000].lower() else cuts.head(body, READ_CHARS)), frozenset()
         case _:
             return "", frozenset()
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, tool
-from workspaces import comparing, globs, lines, names, paths
+from workspaces import comparing, cuts, globs, lines, names, paths
 from workspaces.diffs import FileChange
 
 FILES = 300
@@ -273,9 +273,8 @@ def _cut(file: FileChange, text: str, room: int, *, alone: bool) -> _Part:
     whole = _whole(file.path, text)
     if len(whole) <= room:
         return _Part(whole)
-    kept = (
-        whole[: max(room - NOTE_CHARS - 2 * len(file.path), LEAST_CHARS // 2)].rpartition("\n")[0]
-        or whole[:LEAST_CHARS]
+    kept = whole[: max(room - NOTE_CHARS - 2 * len(file.path), LEAST_CHARS // 2)].rpartition("\n")[0] or cuts.head(
+        whole, LEAST_CHARS
     )
     left = whole.count("\n") - kept.count("\n")
     see = [] if alone else [f'check_changes with mode full and paths ["{file.path}"]']

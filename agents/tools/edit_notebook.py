@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from agents.tools import writing
 from agents.tools.base import Effect, FilePath, Input, Result, ToolContext, ToolError, tool
-from workspaces import cells, leaks
+from workspaces import cells, cuts, leaks
 from workspaces.editing import Region
 
 SHOWN_CHARS = 8000
@@ -116,8 +116,8 @@ def _answer(args: EditNotebook, done: cells.CellEdit, saved: writing.Saved) -> R
     output = EditNotebookOutput(
         **saved.output.model_dump(),
         cell=EditedCell(index=done.index, id=done.id, type=done.type, mode=args.mode),
-        before=done.before[:SHOWN_CHARS],
-        after=done.after[:SHOWN_CHARS],
+        before=cuts.head(done.before, SHOWN_CHARS),
+        after=cuts.head(done.after, SHOWN_CHARS),
         cut=max(len(done.before), len(done.after)) > SHOWN_CHARS,
     )
     content = " ".join([f"{args.file_path}: {said}", *saved.output.notes])

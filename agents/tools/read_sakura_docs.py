@@ -5,7 +5,7 @@ import hashlib
 from pydantic import BaseModel, Field
 
 from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, ToolError, tool
-from workspaces import globs, names, paths, sakura_docs
+from workspaces import cuts, globs, names, paths, sakura_docs
 
 
 class ReadSakuraDocs(Input):
@@ -104,7 +104,7 @@ def _fitting(lines: list[str], chars: int) -> list[str]:
         if size > chars:
             break
         shown.append(line)
-    return shown or [line[: chars - 100] + " […]" for line in lines[:1]]
+    return shown or [cuts.head(line, chars - 100) + " […]" for line in lines[:1]]
 
 
 def _with_notes(given: str, data: ReadSakuraDocsOutput, is_cut: bool) -> str:

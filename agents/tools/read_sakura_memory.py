@@ -5,7 +5,7 @@ import hashlib
 from pydantic import BaseModel, Field
 
 from agents.tools.base import Effect, Fact, Input, Output, Result, ToolContext, ToolError, tool
-from workspaces import globs, names, paths, sakura_docs
+from workspaces import cuts, globs, names, paths, sakura_docs
 
 HEAD_CHARS = 2000
 
@@ -54,7 +54,7 @@ def read_sakura_memory(ctx: ToolContext, args: ReadSakuraMemory) -> Result:
     data = ReadSakuraMemoryOutput(
         path=names.shown(files[0].path) if args.file_name else sakura_docs.FOLDER,
         exists=True,
-        head=head[:HEAD_CHARS],
+        head=cuts.head(head, HEAD_CHARS),
         entries=_shown(found[: args.count], ctx.limits.other_chars - HEAD_CHARS - 500),
         total=len(found),
         files=[names.shown(file.path) for file in files],
@@ -84,7 +84,7 @@ def _shown(found: list[sakura_docs.Memory], chars: int) -> list[MemoryEntry]:
             if shown and chars < HEAD_CHARS:
                 break
             where = f"read_sakura_docs {sakura_docs.shown(entry.file)} offset {entry.line}"
-            text = f"{text[:chars]}\n[cut; {where} shows it all]"
+            text = f"{cuts.head(text, chars)}\n[cut; {where} shows it all]"
         chars = max(0, chars - len(text))
         shown.append(
             MemoryEntry(

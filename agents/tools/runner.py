@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from agents.tools.base import REGISTRY, Effect, Input, Result, Rules, Tool, ToolContext, ToolError
-from workspaces import names, outputs, paths
+from workspaces import cuts, names, outputs, paths
 from workspaces.files import OS_ERRORS
 from workspaces.paths import WorkspaceError
 
@@ -113,7 +113,7 @@ def decide(prepared: Prepared, rules: Rules) -> None:
 
 
 def _noted(allowed: bool, rule: str, source: str, why: str) -> dict[str, Any]:
-    return {"allowed": allowed, "rule": rule, "source": source, "why": why[:_WHY_CHARS]}
+    return {"allowed": allowed, "rule": rule, "source": source, "why": cuts.head(why, _WHY_CHARS)}
 
 
 def _named_paths(prepared: Prepared) -> list[str]:
@@ -223,7 +223,7 @@ def _os_failure(error: OSError, prepared: Prepared) -> Result:
 
 
 def _bug(tool: Tool, error: Exception) -> Result:
-    trace = "".join(traceback.format_exception(error))[-8000:]
+    trace = cuts.tail("".join(traceback.format_exception(error)), 8000)
     logger.error("tool %s failed: %s", tool.name, trace)
     told = ToolError("INTERNAL_ERROR", f"{tool.name} has a fault of its own; it is in the log. Try another way.")
     return failure(ToolError(told.code, told.message, {"traceback": trace}))

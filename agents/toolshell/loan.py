@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import signal
 import stat
 from collections.abc import Iterator
@@ -10,8 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import names
+from workspaces import names, walking
 from workspaces.sandbox.identity import FIRST_UID, UIDS, is_root
+from workspaces.sandbox.removal import remove
 
 SYSTEM = tuple(
     map(Path, ("/bin", "/boot", "/dev", "/etc", "/lib", "/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib"))
@@ -102,7 +102,7 @@ def _guard(reading: int, writing: int, loan: Loan, held: list[int], scratch: Pat
         while os.read(reading, 1):
             pass
         _give_back(loan, held)
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove(scratch)
         status = 0
     finally:
         os._exit(status)
@@ -136,9 +136,8 @@ def _give_back(loan: Loan, held: list[int]) -> None:
 def _rename_owner(tree: Path, old: int, new: int) -> None:
     """Give all that belongs to one user to another; the group goes along where it is the user's own."""
     _give(os.fspath(tree), old, new)
-    for _, folders, files, handle in os.fwalk(tree, follow_symlinks=False):
-        for name in (*folders, *files):
-            _give(name, old, new, handle)
+    for met in walking.below(tree):
+        _give(met.name, old, new, met.handle)
 
 
 def _give(name: str, old: int, new: int, handle: int | None = None) -> None:

@@ -11,6 +11,7 @@ from agents.models import Comment, Event, Kind, Review, Run
 from agents.review import LIMIT_COMMENTS
 from agents.views.shown import Note, Writer
 from agents.wording import who
+from workspaces import cuts
 from workspaces.models import Snapshot
 
 LIMIT_SNAPSHOTS = 2000
@@ -95,7 +96,7 @@ def _by_agent(snapshot: Snapshot, tool: str, said: Event | None) -> Writer:
     who = f"{said.agent}, round {said.round}" if said else ""
     title = " · ".join(part for part in (f"Step {snapshot.step}", who, tool) if part)
     text = " ".join(events.shown(said.data["text"]).split()) if said else ""
-    short = text if len(text) <= TIP_CHARACTERS else f"{text[:TIP_CHARACTERS]}…"
+    short = text if len(text) <= TIP_CHARACTERS else f"{cuts.head(text, TIP_CHARACTERS)}…"
     url = f"{reverse('run', args=[snapshot.workspace_id])}#step-{snapshot.step}"
     return Writer(str(snapshot.step), title, short, snapshot.step, url)
 

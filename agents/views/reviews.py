@@ -17,7 +17,7 @@ from agents.models import Comment, Role, Run, Verdict
 from agents.views import asked, remarks, review_page
 from agents.views.diffs import between
 from agents.views.shown import file_id
-from workspaces import snapshots
+from workspaces import cuts, snapshots
 from workspaces.diffs import FileChange
 from workspaces.encodings import is_binary
 from workspaces.git import GitError
@@ -145,8 +145,8 @@ def _text(data: bytes | None) -> Preview:
         return Preview("", 0, is_absent=True)
     if is_binary(data):
         return Preview("", len(data), is_binary=True)
-    text = data[: PREVIEW_CHARACTERS * 4].decode("utf-8", "replace")
-    return Preview(text[:PREVIEW_CHARACTERS], len(data), is_cut=len(text) > PREVIEW_CHARACTERS)
+    text = data[: PREVIEW_CHARACTERS * 4 + cuts.reach()].decode("utf-8", "replace")
+    return Preview(cuts.head(text, PREVIEW_CHARACTERS), len(data), is_cut=len(text) > PREVIEW_CHARACTERS)
 
 
 # --- the verdict, and what comes after it --------------------------------------------------------

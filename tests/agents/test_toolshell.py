@@ -15,10 +15,21 @@ import pytest
 from agents.toolshell import loan
 from agents.toolshell.lines import LINE_BYTES
 from tests.conftest import git
+from tests.workspaces.places import DEEP, dig
+from workspaces import walking
 from workspaces.sandbox.identity import FIRST_UID, is_root, own
+from workspaces.sandbox.removal import remove
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WAIT_S = 30.0
+
+DIG = f"""
+import os, sys
+os.chdir(sys.argv[1])
+for _ in range({DEEP}):
+    os.makedirs("e", exist_ok=True)
+    os.chdir("e")
+"""
 
 as_root = pytest.mark.skipif(not is_root(), reason="only root lends folders")
 
@@ -359,6 +370,19 @@ def test_a_folder_of_roots_is_lent_and_given_back(start: Start, place: Path) -> 
         found = (place / "ws" / name).stat()
         assert (found.st_uid, found.st_gid) == (0, 0)
     assert (place / "ws" / "a.txt").stat().st_mode & 0o7777 == 0o4755
+
+
+@as_root
+def test_folders_of_any_depth_are_lent_given_back_and_removed(start: Start, place: Path) -> None:
+    dig(place / "ws", DEEP)
+    shell = start()
+    made = shell.call("run_command", command=f"python3 -c '{DIG}' ~ && python3 -c '{DIG}' d")
+    assert made["data"]["exit_code"] == 0
+    assert (place / "ws" / "d" / "d").stat().st_uid == FIRST_UID
+    shell.end()
+    assert {os.stat(met.name, dir_fd=met.handle).st_uid for met in walking.below(place / "ws")} == {0}
+    assert shell.has_left() == []
+    remove(place / "ws")
 
 
 @as_root

@@ -1,5 +1,9 @@
 """What tests share: a mirrored source, a workspace laid out at its main branch, and short words for snapshots."""
 
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from workspaces import snapshots, sources
@@ -36,3 +40,31 @@ def mirrored(source: Path | str, status: str = "ready") -> Repository:
     row.refresh_from_db()
     assert row.status == status, row.error
     return row
+
+
+DEEP = 5_000
+"""Folders in folders: far more than Python recurses, a process has descriptors, and the kernel takes in a path."""
+
+
+def dig(folder: Path, depth: int, name: str = "d") -> None:
+    """Make folders in folders below this one, with a file in the last."""
+    folder.mkdir(exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=handle)
+        inner = os.open(name, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.close(os.open("last", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    os.close(handle)
+
+
+@contextmanager
+def few_descriptors(more: int) -> Iterator[None]:
+    """Let this process open only so many more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

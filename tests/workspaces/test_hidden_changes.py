@@ -11,7 +11,7 @@ import pytest
 from tests.agents.tools.bench import Bench
 from tests.conftest import git
 from tests.workspaces.places import prepared, statuses, take, taken
-from workspaces import scanning, snapshots, sources, store, trees
+from workspaces import keeping, scanning, snapshots, sources, store, trees
 from workspaces.known import known_of, read_of
 from workspaces.models import Repository, Workspace
 from workspaces.sandbox.identity import worker_uid
@@ -251,7 +251,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(bench: Bench, monkey
     path = bench.tree / "calc.py"
     path.write_text("one\n")
     settle(path)
-    real = scanning._read
+    real = keeping._read
 
     def changed_after(handle: int, size: int) -> bytes | None:
         data = real(handle, size)
@@ -261,7 +261,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(bench: Bench, monkey
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         return data
 
-    monkeypatch.setattr(scanning, "_read", changed_after)
+    monkeypatch.setattr(keeping, "_read", changed_after)
     taken(bench.workspace)
     taken(bench.workspace)
     assert snapshots.read(bench.workspace, "calc.py").data == b"two\n"

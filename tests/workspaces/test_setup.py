@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from tests.workspaces.opened import SECRET, knowing, parts
 from workspaces import setup
 from workspaces.models import Repository, Workspace
 from workspaces.sandbox import Limits, Outcome, Place, Tree, own, probe, run_command, worker_uid
@@ -227,6 +228,15 @@ def test_a_failed_set_up_leaves_nothing_and_says_what_failed(project: Project) -
     assert "exit code 4" in raised.value.message
     assert "wrong version" in raised.value.output_tail
     assert [path.name for path in (project.repository.folder / "env").iterdir() if path.is_dir()] == []
+
+
+def test_the_end_of_what_a_failed_set_up_printed_begins_with_no_half_of_a_secret(project: Project) -> None:
+    project.set_up_with(f"printf '%s%s%0{setup.TAIL_BYTES - 20}d' x '{SECRET}' 0; exit 4")
+    for known in ((), (SECRET,)):
+        with knowing(*known), pytest.raises(setup.SetupFailed) as raised:
+            _ensure(project.workspace(1 + len(known)))
+        assert len(raised.value.output_tail) == setup.TAIL_BYTES
+        assert bool(parts(raised.value.output_tail)) == (not known)
 
 
 def test_a_missing_program_is_named(project: Project) -> None:

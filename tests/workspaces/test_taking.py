@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import GIT_ENV, git
 from tests.workspaces.places import prepared, statuses, take, taken
-from workspaces import known, scanning, snapshots, sources, store
+from workspaces import keeping, known, snapshots, sources, store
 from workspaces.git import Git
 from workspaces.models import Repository, Snapshot, Workspace
 from workspaces.store import StoreError
@@ -124,7 +124,7 @@ def test_what_a_broken_off_look_saw_is_seen_again(workspace: Workspace, monkeypa
     for path in ("a.txt", "calc.py"):
         os.utime(workspace.tree / path, ns=(1, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(scanning, "STORE_LIMIT", 1000)
+        patch.setattr(keeping, "STORE_LIMIT", 1000)
         with pytest.raises(StoreError, match="too much"):
             take(workspace)
     taken(workspace)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workspaces import cuts
 from workspaces.integrity import facts, naming, taking, units
 from workspaces.integrity.described import EMPTY, Described, Unit
 from workspaces.integrity.findings import Finding, FindingKind
@@ -52,7 +53,7 @@ class File:
 
     def told(self, name: str, change: Change) -> Finding:
         old, new = _text(self.old_lines, change.old), _text(self.new_lines, change.new)
-        return Finding(change.kind, self.path, change.why, name[:200], change.old[0], change.new[0], old, new)
+        return Finding(change.kind, self.path, change.why, cuts.head(name, 200), change.old[0], change.new[0], old, new)
 
 
 def _text(lines: Sequence[str], span: tuple[int, int]) -> str:

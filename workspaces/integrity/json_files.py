@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from workspaces import jsonspans
+from workspaces import cuts, jsonspans
 from workspaces.integrity.settings import Broken, Setting, cut
 from workspaces.integrity.words import is_about_tests
 
@@ -31,7 +31,7 @@ def parsed(text: str) -> dict[str, Any]:
     except RecursionError:
         raise Broken("it is too deeply nested") from None
     except ValueError as error:
-        raise Broken(" ".join(str(error).split())[:150]) from None
+        raise Broken(cuts.head(" ".join(str(error).split()), 150)) from None
     if not isinstance(found, dict):
         raise Broken("it holds no object")
     return found

@@ -4,7 +4,9 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from workspaces import cuts
 from workspaces.integrity.findings import Finding, FindingKind
 from workspaces.integrity.settings import cut
 
@@ -13,12 +15,12 @@ CELLS_LIMIT = 1_000_000
 PIECES_LIMIT = 20
 """Changed places of one file that are told."""
 LINE_LIMIT = 2000
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _MARKED = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line that counts: its number, how it is compared, and how it is shown."""
+class Row(NamedTuple):
+    """A line that counts: its number, how it is compared, and how it is shown; there may be a hundred thousand."""
 
     number: int
     value: str
@@ -35,9 +37,7 @@ class Piece:
 
 def hashed(text: str) -> list[Row]:
     """Return the lines of a text whose comments begin with `#`, where the indentation counts."""
-    return _rows(
-        text, lambda line: line.rstrip(), lambda line: line.startswith("#") and line[1:2] in ("", " ", "#", "\t")
-    )
+    return _rows(text, str.rstrip, lambda line: line[0] == "#" and line[1:2] in ("", " ", "#", "\t"))
 
 
 def slashed(text: str) -> list[Row]:
@@ -52,7 +52,7 @@ def marked_up(text: str) -> list[Row]:
 
 
 def _tokens(line: str) -> str:
-    return " ".join(re.findall(r"\w+|[^\w\s]", line))
+    return " ".join(_TOKEN.findall(line))
 
 
 def _without_blocks(text: str) -> str:
@@ -69,14 +69,14 @@ def _without_blocks(text: str) -> str:
 
 def verbatim(text: str) -> list[Row]:
     """Return all lines that are not empty."""
-    return _rows(text, lambda line: line.rstrip(), lambda line: False)
+    return _rows(text, str.rstrip, lambda line: False)
 
 
 def _rows(text: str, value: Callable[[str], str], is_comment: Callable[[str], bool]) -> list[Row]:
     return [
         Row(number, value(line), line)
         for number, line in enumerate(text.split("\n"), 1)
-        if line.strip() and not is_comment(line.strip())
+        if (bare := line.strip()) and not is_comment(bare)
     ]
 
 
@@ -133,4 +133,4 @@ def findings(
 
 
 def _quoted(rows: Sequence[Row]) -> str:
-    return cut("\n".join(row.text[:LINE_LIMIT] for row in rows[:50]))
+    return cut("\n".join(cuts.head(row.text, LINE_LIMIT) for row in rows[:50]))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from workspaces import cuts
 from workspaces.integrity.findings import Finding, FindingKind
 
 TEXT_LIMIT = 500
@@ -78,4 +79,4 @@ def finding(path: str, found: Difference) -> Finding:
 def cut(text: str) -> str:
     """Return the start of a text, as much as a finding quotes."""
     text = text.strip("\n")
-    return text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"
+    return text if len(text) <= TEXT_LIMIT else f"{cuts.head(text, TEXT_LIMIT - 1)}…"

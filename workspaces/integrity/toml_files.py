@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workspaces import cuts
 from workspaces.integrity.settings import Broken, Setting, cut
 from workspaces.integrity.words import is_about_tests
 
@@ -28,7 +29,7 @@ def parsed(text: str) -> dict[str, Any]:
     except RecursionError:
         raise Broken("it is too deeply nested") from None
     except ValueError as error:
-        raise Broken(" ".join(str(error).split())[:150]) from None
+        raise Broken(cuts.head(" ".join(str(error).split()), 150)) from None
 
 
 def settings(text: str, wanted: Wanted) -> dict[str, Setting]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from workspaces import paths
+from workspaces import cuts, paths
 
 DISK_BYTES = 256 * 1024
 YAML_BYTES = 64 * 1024
@@ -77,8 +77,15 @@ class Manifests(ABC):
             return {}
 
     def _note(self, name: str, kind: str, error: Exception) -> None:
-        reason = "too deeply nested" if isinstance(error, RecursionError) else " ".join(str(error).split())[:150]
-        self.unreadable[name] = f"broken {kind}: {reason}"
+        said = "too deeply nested" if isinstance(error, RecursionError) else _said(error)
+        self.unreadable[name] = f"broken {kind}: {cuts.head(' '.join(said.split()), 150)}"
+
+
+def _said(error: Exception) -> str:
+    """Return what is wrong; of YAML without the lines, which the library cuts wherever they are long."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"{error.problem} in line {error.problem_mark.line + 1}"
+    return str(error)
 
 
 class OnDisk(Manifests):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from workspaces import walking
+
 FIRST_UID = 60706
 """The first of 478 numbers that systemd's table of users leaves to nobody (systemd.io/UIDS-GIDS: 60706…61183)."""
 UIDS = 478
@@ -37,9 +39,9 @@ def own(path: Path, uid: int | None) -> None:
     if uid is None:
         return
     _give(os.fspath(path), uid)
-    for _, folders, files, handle in os.fwalk(path, follow_symlinks=False):
-        for name in (*folders, *files):
-            _give(name, uid, handle)
+    if path.is_dir() and not path.is_symlink():
+        for met in walking.below(path):
+            _give(met.name, uid, met.handle)
 
 
 def _give(name: str, uid: int, handle: int | None = None) -> None:

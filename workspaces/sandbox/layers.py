@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from workspaces import cuts
 from workspaces.sandbox import environment
 from workspaces.sandbox.identity import own, own_folder
 from workspaces.sandbox.place import Place, Tree
@@ -63,7 +64,7 @@ def _copied(place: Place, held: ExitStack) -> Path:
     words = ["cp", "-a", "--reflink=auto", "--", str(place.tree), str(scratch / "tree")]
     done = subprocess.run(words, capture_output=True, timeout=COPY_S, check=False, **who)
     if done.returncode != 0:
-        said = done.stderr[-500:].decode("utf-8", "replace").strip()
+        said = cuts.tail(done.stderr.decode("utf-8", "replace").strip(), 500)
         raise OSError(errno.EIO, f"The tree can't be copied: {said}")
     return scratch / "tree"
 

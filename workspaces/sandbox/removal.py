@@ -1,15 +1,14 @@
 """Removing what commands made: also folders that they closed to their owner, as some package caches are."""
 
 import os
-import shutil
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from workspaces import walking
 from workspaces.sandbox.identity import is_root
 
-DEEP_S = 600
-"""How long the removal of folders may take that lie too deep for Python."""
+TRIES = 3
+"""Some file systems leave names out of a list that is read while others are removed; then all is looked at again."""
 
 
 def remove(folder: Path) -> None:
@@ -17,23 +16,24 @@ def remove(folder: Path) -> None:
 
     What still can't be removed stays. Nothing is said where the folder is not there.
     """
+    for _ in range(TRIES):
+        if not folder.is_dir() or folder.is_symlink():
+            return
+        with suppress(OSError):
+            _empty(folder)
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _empty(folder: Path) -> None:
+    """Remove what is in a folder; each folder is opened to its owner before the walk goes down into it."""
     if not is_root():
-        with suppress(OSError):  # such as a path that is too long
-            _open_up(folder)
-    with suppress(RecursionError):  # folders lie deeper in folders than Python follows, or has descriptors for
-        shutil.rmtree(folder, ignore_errors=True)
-    if folder.is_dir() and not folder.is_symlink():
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, timeout=DEEP_S, check=False)
-
-
-def _open_up(folder: Path) -> None:
-    """Let the owner enter and change every folder again; each is opened before the walk goes down into it."""
-    if not folder.is_dir() or folder.is_symlink():
-        return
-    folder.chmod(0o700)
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            if not path.is_symlink() and path.stat().st_mode & 0o700 != 0o700:
-                path.chmod(0o700)
+        folder.chmod(0o700)
+    for met in walking.below(folder):
+        with suppress(OSError):
+            if met.after:
+                os.rmdir(met.name, dir_fd=met.handle)
+            elif not met.is_folder:
+                os.unlink(met.name, dir_fd=met.handle)
+            elif not is_root():
+                os.chmod(met.name, 0o700, dir_fd=met.handle)

@@ -1,5 +1,6 @@
 """One running command: its output, its bounds, and the end of everything it started."""
 
+import errno
 import json
 import os
 import selectors
@@ -57,7 +58,7 @@ def supervise(launch: Launch, limits: Limits, spool: Path, ears: Ears, mask: Mas
     """Start the command and wait for its end, in this one thread: the kernel ties a sandbox to the thread that made it.
 
     With `mask`, neither spool nor ears get to see a secret.
-    Raises OSError where the program can't be started or the spool can't be written; nothing is left running then.
+    Raises OSError where the program can't be started or the spool can't be opened; nothing is left running then.
     """
     with ExitStack() as held:
         output = held.enter_context(spool.open("wb", buffering=0))
@@ -99,12 +100,13 @@ class _Command:
         self, launch: Launch, limits: Limits, output: IO[bytes], ears: Ears, held: ExitStack, mask: Mask
     ) -> None:
         self.launch, self.limits, self.output, self.ears, self.held = launch, limits, output, ears, held
-        self.printed: Stream = mask.stream()
+        self.printed: Stream = mask.stream(limits.output_bytes)
         self.read = 0  # bytes, before anything was masked
         self.ending: Ending | None = None
         self.exited = False  # by itself, before it was ended
         self.exit_code: int | None = None
         self.total = 0
+        self.no_room = False  # on the disk of its output
         self.status = b""
         self.init: int | None = None
         self.init_handle: int | None = None
@@ -217,21 +219,33 @@ class _Command:
         if not data:
             self._unlisten(self.pipe)
             return
-        kept = data[: self.limits.output_bytes - self.read]
-        self.read += len(kept)
-        self._keep(self.printed.feed(kept))
-        if len(kept) < len(data):
+        self.read += len(data)
+        self._keep(self.printed.feed(data))
+        if self.read > self.limits.output_bytes:
             self.ending = Ending.OUTPUT_LIMIT
+        if self.read > self.limits.output_bytes + self.printed.mask.longest:  # no secret that begins within is cut
             self._unlisten(self.pipe)
 
     def _keep(self, data: bytes) -> None:
-        if not data:
+        """Keep what was printed; where the disk has no room for it the command ends, and what follows is not kept."""
+        if not data or self.no_room:
             return
-        rest = memoryview(data)
-        while rest:  # an unbuffered write may take only a part
-            rest = rest[self.output.write(rest) :]
-        self.total += len(data)
-        self.ears.on_bytes(data)
+        written = 0
+        try:
+            while written < len(data):  # an unbuffered write may take only a part
+                written += self.output.write(memoryview(data)[written:])
+        except OSError as error:
+            self._must_be_full(error)
+        if written:
+            self.total += written
+            self.ears.on_bytes(data[:written])
+
+    def _must_be_full(self, error: OSError) -> None:
+        """Note that the disk is full, and what that means for the command; raise any other error again."""
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise error
+        self.no_room, self.ending = True, Ending.DISK_LIMIT
+        self.why = "there is no room for what Sakura keeps of it"
 
     def _read_status(self) -> None:
         """Read what bubblewrap says: the number of the sandbox's first process, then the command's exit code."""
@@ -255,7 +269,10 @@ class _Command:
             return
         self.held.callback(os.close, handle)
         self.init, self.init_handle = pid, handle
-        self.ears.on_start(pid, started)
+        try:
+            self.ears.on_start(pid, started)
+        except OSError as error:
+            self._must_be_full(error)
 
     def _exited(self) -> None:
         self._unlisten(self.handle)

@@ -20,8 +20,7 @@ from agents.providers.models import all_models
 from workspaces import sandbox
 
 MESSAGE_BYTES = 16 * 1024 * 1024
-"""Of one message of a socket. It also bounds what the server sends, a batch of events as HTML; what a client sends
-comes in frames of 64 KB, and consumers.py refuses all but short ones."""
+"""Of one message that the server sends, a batch of events as HTML; of what comes, socket_messages.py keeps 16 KB."""
 
 
 class Command(BaseCommand):

@@ -220,6 +220,39 @@ def test_the_disk_of_the_output_has_a_floor_too(small: Runner, run: Runner) -> N
     assert outcome.ending is Ending.DISK_LIMIT
 
 
+@needs_root
+@pytest.mark.parametrize("floor", [0, 4096])
+def test_where_the_output_finds_no_room_the_command_ends_with_what_was_kept(
+    small: Runner, run: Runner, floor: int
+) -> None:
+    disk = small.tree.parent
+    (disk / "big").write_bytes(bytes(63 * MIB))
+    heard: list[bytes] = []
+    there = Runner(run.place, disk / "spool", on_bytes=heard.append)
+    limits = replace(SHORT, disk_floor_bytes=floor)
+    outcome = there("(sleep 987 &) ; echo begun; touch here; yes | head -c 8M; sleep 60", limits)
+    assert (outcome.ending, met(outcome, limits, "")) == (Ending.DISK_LIMIT, Limit.DISK)
+    assert "no room for what Sakura keeps of it" in how_it_ended(outcome, limits)
+    assert outcome.duration_ms < 20_000
+    assert there.output.startswith("begun\n")
+    assert there.output == b"".join(heard).decode()
+    assert outcome.total_bytes == len(there.output)
+    assert (run.tree / "here").exists()
+    ((pid, started),) = there.started
+    assert processes.start_time(pid) != started
+    assert "987" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+@needs_root
+def test_only_what_was_kept_of_the_output_counts(small: Runner, run: Runner) -> None:
+    disk = small.tree.parent
+    (disk / "big").write_bytes(bytes(64 * MIB - 8192))
+    there = Runner(run.place, disk / "spool")
+    outcome = there("head -c 40000 /dev/zero", replace(SHORT, disk_floor_bytes=0))
+    assert outcome.ending is Ending.DISK_LIMIT
+    assert outcome.total_bytes < 40_000
+
+
 # --- what operators set ----------------------------------------------------------------------------------
 
 

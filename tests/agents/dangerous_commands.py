@@ -2,6 +2,14 @@
 
 from tests.agents.disguises import SUDO
 
+RESERVED = (
+    "do", "done", "then", "else", "elif", "fi", "if", "while", "until", "for", "case", "in", "esac", "select",
+    "function", "time", "coproc", "!", "{", "}", "[", "[[", "declare", "export", "local", "readonly", "unset",
+)  # fmt: skip
+GLUE = ('""', "''", "$'a'", '$"a"', "\\a", "\\\na", "${n-}", "$n", "$(true)", "`true`", "{a,b}", "#")
+"""What makes a reserved word before it the beginning of another word."""
+BEFORE = ("! !", "time", "time -p --", "! time", "coproc", "coproc X", "time X=1", "! X=1", "coproc X=1", "time !")
+
 DISGUISED: dict[str, list[str]] = {
     "sudo": SUDO,
     "base64 -d | sh": [
@@ -203,6 +211,21 @@ DISGUISED: dict[str, list[str]] = {
         "telinit 6",
     ],
     "systemctl": [
+        *(f"{word}{glue}x; systemctl stop x" for word in RESERVED for glue in GLUE),
+        *(f"{before} systemctl stop x" for before in BEFORE if before != "coproc X"),
+        *(f"{before} {{ if :; then systemctl stop x; fi; }}" for before in BEFORE if "=" not in before),
+        "a#b; systemctl stop x",
+        "((systemctl stop x); ls)",
+        "echo $((systemctl stop x) | cat)",
+        ": $(( (1 << 2) ))\nsystemctl stop x",
+        "f() while systemctl stop x; do break; done; f",
+        "f() for x in a; do systemctl stop x; done",
+        "time f() { systemctl stop x; }; f",
+        "! function f { systemctl stop x; }; f",
+        "! # a remark\nsystemctl stop x",
+        "{ echo systemctl stop x | bash; } > /dev/null",
+        "bash -c 'bash <<< \"\\$@systemctl stop x\"' _ a b",
+        "cat <<E\n$( { select x in a; do systemctl stop x\nbreak; done <<< 1\n}\n)\nE",
         "systemctl poweroff",
         "systemctl restart nginx",
         "systemctl status x",
@@ -230,6 +253,24 @@ DISGUISED: dict[str, list[str]] = {
         "killall -9 python",
     ],
     "docker": [
+        'while ls | grep x; do"cker" ps\ndo break; done',
+        "while ls; do''cker ps\ndo break; done",
+        "while ls; do$'cker' ps\ndo break; done",
+        'while ls; do$"cker" ps\ndo break; done',
+        'while ls; do\\\n"cker" ps\ndo break; done',
+        "while ls; d\\\no'cker' ps\ndo break; done",
+        "while ls; do${nothing-}cker ps\ndo break; done",
+        "while ls; do$(true)cker ps\ndo break; done",
+        "while ls; do`true`cker ps\ndo break; done",
+        "while ls; do{cker,} ps\ndo break; done",
+        "`while ls; do''cker ps\ndo break; done`",
+        "cat <<E\n$(while ls; do''cker ps\ndo break; done)\nE",
+        "ls\n\\docker ps",
+        'ls\n\t\\do"cker" ps',
+        'd$"ock"er ps',
+        "for x in docker; { $x ps; }",
+        "for x in docker\n{\n$x ps\n}",
+        "select x in a; { docker ps; }",
         "docker run x",
         "docker compose up",
         "kubectl delete ns x",

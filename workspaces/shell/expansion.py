@@ -63,9 +63,9 @@ class Expander:
         return [("".join(piece.text for piece in version),) for version in self._pieces(node)]
 
     def quoted(self, node: Node) -> str:
-        """Return the text of a here-document whose body is `node`, expanded; of several values the first."""
+        """Return what a string is, expanded; of several values the first."""
         self.fed_by.clear()
-        return "".join(piece.text for piece in self._string(node, node.start_byte, node.end_byte)[0])
+        return "".join(piece.text for piece in self._quoted_string(node)[0])
 
     def _pieces(self, node: Node) -> list[Pieces]:
         versions = self._resolved(node) if self._work.down() else [[Piece(UNKNOWN, "split")]]

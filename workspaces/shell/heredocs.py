@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from workspaces.shell import reserved
+
 MARK = "\ue001"
 """Stands with a number where a here-document was; a character of no meaning, which no shell treats specially."""
 
@@ -10,16 +12,21 @@ MARKED = re.compile(f"{MARK}(\\d+){MARK}")
 _OPERATOR = re.compile(r"<<(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s'\"\\;&|<>()`$#]|(?<=.)#)+)")
 _PLAIN = re.compile(r"[^\\'\"$`()<>#\n}{]+")
 _ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'?", re.DOTALL)
-_BRACES = re.compile(r"(?<!\$)\{[^\s{},]*,")
-_NEEDED = re.compile(rf"<<|\\[ \t\n]|`|{_BRACES.pattern}")
+_ODD = re.compile(r"[`\\#{}\[!\"'$<(]|time|coproc")
+_NEEDED = re.compile(r"<<|\(\(|\\[ \t\n]|\n[ \t]*\\|`|\$\"|[^\s;&|()<>\"'${]#")
 _TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
 _QUOTED_TWICE = re.compile(r"\\([`$\\])")
 _CASES = re.compile(r"(?<![^\s;&|()])(?:case|in|esac)(?![^\s;&|()])|;;&?|;&")
 _BEFORE_COMMAND = re.compile(r"(?:^|[;&|()\n]|(?<![^\s;&|()])(?:do|then|else|elif|if|while|until|time|!|\{))[ \t]*\Z")
+_PAIRED = re.compile(r"[^()'\"\\]+|'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|.", re.DOTALL)
+PAIRS_LIMIT = 20_000
+"""Parts that are looked through for what closes `((`; further ones are taken for arithmetic."""
 REWRITES_LIMIT = 50
 """Backticks with backslashes in them that are written otherwise; further ones are left to the grammar."""
 _ROUND = ("(", "$(")
-_WORD_START = " \t\n;&|()<>"
+_TEXT = ('"', "<<")
+_ARITHMETIC = ("((", "(((")
+_WORD_START = " \t\n;&|()<>`"
 
 
 @dataclass(frozen=True)
@@ -30,32 +37,49 @@ class HereDocument:
     is_literal: bool
 
 
-def take_out(source: str) -> tuple[str, list[HereDocument]]:
+def take_out(source: str, is_document: bool = False) -> tuple[str, list[HereDocument]]:
     """Return the command with `<MARK0MARK` in the place of each here-document, and the documents by number.
 
     Bash reads a document where the next line begins, several on one line in order; a grammar can't say that well.
+    `is_document`: the source is the text of one, in which only what a dollar or a backtick begins is code; it is
+    returned as it stands between double quotes.
     """
-    if not _NEEDED.search(source):
-        return source, []
-    scanner = _Scanner(source)
-    scanner.scan()
-    return "".join(scanner.out), scanner.found
+    found: list[HereDocument] = []
+    for _ in range(
+        2 if "\\\n" in source and not is_document else 1
+    ):  # what a continued line parted is seen when that is gone
+        if not is_document and not _is_odd(source):
+            break
+        scanner = _Scanner(source, found, is_document)
+        scanner.scan()
+        source = "".join(scanner.out)
+    return source, found
+
+
+def _is_odd(source: str) -> bool:
+    return bool(_ODD.search(source)) and (bool(_NEEDED.search(source)) or reserved.are_odd(source))
 
 
 class _Scanner:
     """Walks over the characters, knowing what is quoted.
 
-    `nest` holds what is open: `"`, a backtick, `(`, `$(`, `((`, `{`.
+    `nest` holds what is open: `"`, a backtick, `(`, `$(`, `((`, `{`, and `(((` for what is round in `((`; `<<`: all
+    of it is the text of a here-document.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, found: list[HereDocument], is_document: bool) -> None:
         self.source = source
         self.at = 0
         self.out: list[str] = []
-        self.nest: list[str] = []
+        self.nest: list[str] = ["<<"] if is_document else []
         self.pending: list[tuple[str, bool, bool]] = []
-        self.found: list[HereDocument] = []
+        self.found = found
         self.rewritten = 0
+        self.pairs = 0
+        self.joined = -1
+        """Where a word goes on though what precedes looks like its end."""
+        self.loops: set[int] = set()
+        """By how much is open there: a `for` waits for its body."""
         self.cases: dict[int, list[str]] = {}
         """By how much is open there: for each `case`, what comes next: its `in`, a pattern's end, or `esac`."""
 
@@ -71,16 +95,17 @@ class _Scanner:
         if plain := _PLAIN.match(self.source, self.at):
             if top in _ROUND:
                 self._follow_cases(plain.end())
-            self._copy(plain.end())
+            self._plain(plain.end(), top)
         elif character == "\\":
-            self._backslash()
-        elif character == '"':
+            self._backslash(top)
+        elif character == '"' and top != "<<":
             self._open_or_close('"', top)
         elif character == "`":
             self._backtick(top)
         elif character == "$":
             self._dollar(top)
-        elif top == '"':
+        elif top in _TEXT:
+            self.out.append("\\" if character == '"' else "")
             self._copy(self.at + 1)
         else:
             self._outside_quotes(character, top)
@@ -108,15 +133,48 @@ class _Scanner:
         waits[-1] = "esac"
         return True
 
-    def _backslash(self) -> None:
+    def _plain(self, end: int, top: str) -> None:
+        """Copy what has no meaning of its own, with what reserved words need."""
+        if top in (*_TEXT, *_ARITHMETIC, "{"):
+            self._copy(end)
+            return
+        after = self.at - (self.at > 0 and self.joined != self.at)
+        is_head = reserved.opens_loop(self.source, self.at, end, after)
+        if is_head is not None:
+            (self.loops.add if is_head else self.loops.discard)(len(self.nest))
+        for start, to, instead in reserved.edits(self.source, self.at, end, after):
+            self._copy(start)
+            self.out.append(instead)
+            self.at = to
+        begin = reserved.begins_longer(self.source, self.at, end) if self._goes_on(end, top) else None
+        if begin is not None:
+            self._copy(begin)
+            self.out.append('""')
+        self._copy(end)
+
+    def _goes_on(self, at: int, top: str) -> bool:
+        return reserved.goes_on(self.source, at) and not (top in ("`", "$`") and self.source[at] == "`")
+
+    def _backslash(self, top: str) -> None:
         """The grammar takes a continued line, and sometimes a quoted blank, for the end of a word."""
         if self._starts("\\\n"):
+            goes_on = not self._at_word_start()
             self.at += 2
-        elif self._starts(("\\ ", "\\\t")) and self.nest[-1:] not in (['"'], ["{"]):
+            self.joined = self.at if goes_on else -1
+            return
+        if self._starts(("\\ ", "\\\t")) and top not in (*_TEXT, "{"):
             self.out.append(f"'{self.source[self.at + 1]}'")
             self.at += 2
         else:
+            if top not in _TEXT and self._at_word_start():
+                self.out.append('""')  # the grammar takes a line's end before a backslash for a letter
+            elif top == "<<" and self._starts('\\"'):
+                self.out.append("\\\\\\")  # in a document both stay
+                self.at += 1
+                self._copy(self.at + 1)
+                return
             self._copy(self.at + 2)
+        self.joined = self.at
 
     def _outside_quotes(self, character: str, top: str) -> None:
         match character:
@@ -124,20 +182,23 @@ class _Scanner:
                 end = self.source.find("'", self.at + 1)
                 self._copy(len(self.source) if end < 0 else end + 1)
             case "(":
-                self._push("((" if self._starts("((") and not top.startswith("((") else "(")
+                self._open_round(top)
             case ")":
                 self._pop_round(top)
             case "}" if top == "{":
                 self.nest.pop()
                 self._copy(self.at + 1)
-            case "{" if self._at_word_start() and _BRACES.match(self.source, self.at):
+            case "{" | "}" if top not in _ARITHMETIC and self._at_word_start() and self._goes_on(self.at + 1, top):
                 self.out.append('""')  # the grammar takes `{rm,-rf}` at a command's place for a group; bash does not
                 self._copy(self.at + 1)
-            case "<" if top not in ("((", "{"):
+            case "{" if len(self.nest) in self.loops and reserved.ends_head(self.source, self.at):
+                self.loops.discard(len(self.nest))
+                self.out.append("do :; done; ")
+                self._copy(self.at + 1)
+            case "<" if top not in (*_ARITHMETIC, "{"):
                 self._less()
-            case "#" if top != "{" and self._at_word_start():
-                end = self.source.find("\n", self.at)
-                self._copy(len(self.source) if end < 0 else end)
+            case "#" if top not in (*_ARITHMETIC, "{"):
+                self._hash()
             case "\n":
                 self._copy(self.at + 1)
                 self._bodies()
@@ -145,16 +206,61 @@ class _Scanner:
                 self._copy(self.at + 1)
 
     def _dollar(self, top: str) -> None:
-        if top != '"' and (ansi := _ANSI.match(self.source, self.at)):
+        if top not in _TEXT and (ansi := _ANSI.match(self.source, self.at)):
             self._copy(ansi.end())
-        elif self._starts("$(("):
+        elif top not in _TEXT and self._starts('$"'):
+            self.at += 1  # a string of another language: the grammar takes the dollar for a letter
+        elif self._starts(("$$", "$#")):
+            self._copy(self.at + 2)
+        elif self._starts("$((") and self._is_arithmetic(self.at + 3):
             self._push("((", 3)
+        elif self._starts("$(("):
+            self._copy(self.at + 2)
+            self.out.append(" ")
+            self.nest.append("$(")
         elif self._starts("$("):
             self._push("$(", 2)
         elif self._starts("${"):
             self._push("{", 2)
         else:
             self._copy(self.at + 1)
+
+    def _hash(self) -> None:
+        """Copy a comment; within a word the grammar wants it quoted."""
+        if self._at_word_start():
+            end = self.source.find("\n", self.at)
+            self._copy(len(self.source) if end < 0 else end)
+        else:
+            self.out.append("\\")
+            self._copy(self.at + 1)
+
+    def _open_round(self, top: str) -> None:
+        if top in _ARITHMETIC:
+            self.nest.append("(((")
+        elif loop := reserved.LOOP_FUNCTION.match(self.source, self.at):
+            self.out.append(";")
+            self.at = loop.end()
+            return
+        elif self._starts("((") and self._is_arithmetic(self.at + 2):
+            self._push("((")
+            return
+        else:
+            self.nest.append("(")
+        self._copy(self.at + 1)
+        if top not in _ARITHMETIC and self._starts("("):
+            self.out.append(" ")  # two subshells
+
+    def _is_arithmetic(self, at: int) -> bool:
+        """Return whether the `((` before is closed by `))`; if not, it opens two subshells."""
+        depth = 2
+        for part in _PAIRED.finditer(self.source, at):
+            self.pairs += 1
+            if self.pairs > PAIRS_LIMIT:
+                break
+            depth += {"(": 1, ")": -1}.get(part[0], 0)
+            if depth == 1:
+                return self.source.startswith(")", part.end())
+        return True
 
     def _less(self) -> None:
         if self._starts("<<<"):
@@ -187,6 +293,7 @@ class _Scanner:
     def _open_or_close(self, mark: str, top: str) -> None:
         if top == mark:
             self.nest.pop()
+            self.joined = self.at + 1
         else:
             self.nest.append(mark)
         self._copy(self.at + 1)
@@ -197,6 +304,7 @@ class _Scanner:
             self.nest.pop()
             self.out.append(")")
             self.at += 1
+            self.joined = self.at
             return
         inner = _TO_BACKTICK.match(self.source, self.at + 1)
         if top == "`" or inner is None:
@@ -224,10 +332,14 @@ class _Scanner:
         if top == "((" and self._starts("))"):
             self.nest.pop()
             self._copy(self.at + 2)
+            self.joined = self.at
             return
-        if top in _ROUND and not self._ends_pattern():
+        if top == "(((":
+            self.nest.pop()
+        elif top in _ROUND and not self._ends_pattern():
             self.cases.pop(len(self.nest), None)
             self.nest.pop()
+            self.joined = self.at + (top == "$(")
             if top == "(":  # of a pattern that is written `(a)`
                 self._ends_pattern()
         self._copy(self.at + 1)
@@ -236,7 +348,7 @@ class _Scanner:
         return self.source.startswith(text, self.at)
 
     def _at_word_start(self) -> bool:
-        return self.at == 0 or self.source[self.at - 1] in _WORD_START
+        return self.at != self.joined and (self.at == 0 or self.source[self.at - 1] in _WORD_START)
 
     def _copy(self, end: int) -> None:
         self.out.append(self.source[self.at : end])

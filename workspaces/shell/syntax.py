@@ -20,7 +20,7 @@ from workspaces.shell.script import Command, Redirect, Script
 from workspaces.shell.simple import WORDS, Flow, Simple
 from workspaces.shell.words import UNKNOWN, Word
 from workspaces.shell.work import BYTES_LIMIT, Work
-from workspaces.shell.wrappers import SHELLS, Inner, Text, code_of, inner_of, reads_code
+from workspaces.shell.wrappers import SHELLS, Inner, Text, code_of, inner_of, operands_of, reads_code
 
 COMMANDS_LIMIT = 2000
 CODE_DEPTH_LIMIT = 8
@@ -29,9 +29,7 @@ WRAPPER_DEPTH_LIMIT = 16
 SHORT = 4096
 """Characters up to which many parsed commands are remembered."""
 
-_END = "\ue002"
 _CONDITIONAL = frozenset({"if_statement", "while_statement", "c_style_for_statement", "case_statement"})
-_BACKTICKS = re.compile(r"(?<!\\)`([^`\\]*)`")
 _READERS = frozenset({"source", "."})
 _LETTERS = re.compile("[\v\f\r\ufeff]")
 """What the grammar takes for a blank, and bash for a letter: a comment may begin after the one, not the other."""
@@ -174,7 +172,8 @@ class _Reader:
         stages = [child for child in node.children if child.is_named]
         for stage in stages:
             start = len(self.commands)
-            self._visit(stage, scope.copy() if len(stages) > 1 else scope, flow)
+            inner = flow if stage is stages[-1] else replace(flow, redirects=())  # what it prints goes into the pipe
+            self._visit(stage, scope.copy() if len(stages) > 1 else scope, inner)
             made = range(start, len(self.commands))
             fed_by = sorted(flow.fed_by.union(made))[-SOURCES_LIMIT:]
             flow = replace(flow, fed_by=frozenset(fed_by), input=self.printed(made))
@@ -303,7 +302,9 @@ class _Reader:
         for inner in inners:
             self._inner(inner, scope, inner_flow)
         if name in SHELLS | _READERS and (code := self._code_read(command)) is not None:
-            self.read(code, scope.copy(), replace(inner_flow, input=None))
+            within = scope.copy()
+            within.arguments = operands_of(command.words) if name in SHELLS else within.arguments
+            self.read(code, within, replace(inner_flow, input=None))
         builtins.apply(command, scope)
         if name in scope.functions and name not in flow.inside:
             self._call(name, command, scope, flow)
@@ -366,15 +367,15 @@ class _Reader:
         return self._expanded(document.text, scope, flow)
 
     def _expanded(self, text: str, scope: Scope, flow: Flow) -> tuple[str, frozenset[int]]:
-        """Expand a here-document's text, which the grammar reads well where it stands alone."""
-        text = _BACKTICKS.sub(r"$(\1)", text)  # the grammar knows none in here-documents
-        source = f"x <<{_END}\n{text}{_END}\n".encode()
+        """Expand a here-document's text, which the grammar reads best as a string."""
+        text, documents = take_out(text, is_document=True)
+        source = f'x "{text}"'.encode()
         root = self.work.parsed(source)
-        body = _first(root, "heredoc_body") if root is not None else None
-        if body is None:
+        body = _first(root, "string") if root is not None else None
+        if body is None or (body.start_byte, body.end_byte) != (2, len(source)):
             return UNKNOWN, frozenset()
         before = self._place
-        self._place = _Place(source, ())
+        self._place = _Place(source, documents)
         expander = self.expander(scope, flow)
         expanded = expander.quoted(body)
         self._place = before

@@ -51,6 +51,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "time": Wrapper("of", frozenset({"output", "format"})),
     "command": Wrapper(stops="vV"),
     "builtin": Wrapper(),
+    "coproc": Wrapper(),
     "exec": Wrapper("a"),
     "sudo": Wrapper(
         "ugpCDhrtTRU", frozenset({"user", "group", "prompt", "chdir", "host", "role", "type"}), assigns=True
@@ -110,7 +111,6 @@ def inner_of(words: Words, name: str, given: str | None, fed_by: frozenset[int])
         return _xargs(words, given, fed_by)
     if wrapper := WRAPPERS.get(name):
         rest = _after_options(words[1:], wrapper)
-        rest = rest[1:] if rest and rest[0].text == "{" else rest  # `time { …`: the grammar takes it for a word
         return [tuple(rest)] if rest else []
     if (subcommands := RUNNERS.get(name)) and len(words) > 2 and words[1].guess in subcommands:
         rest = _after_options(words[2:], Wrapper())
@@ -125,6 +125,11 @@ def reads_code(words: Words) -> bool:
         return False
     takes_all = any(re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", word.text) for word in words[1 : len(words) - len(operands)])
     return takes_all or not operands or operands[0].text in _STDIN
+
+
+def operands_of(words: Words) -> tuple[str, ...]:
+    """Return the arguments of the code that a shell of these words reads: `$1`, `$2` …"""
+    return tuple(word.text for word in _shell_operands(words)[1] if word.text not in _STDIN)
 
 
 def code_of(words: Words) -> Word | None:
@@ -218,12 +223,6 @@ def _env(words: Words) -> list[Inner]:
             return [Text(Word(code, fed_by=word.fed_by))]
     rest_words = _after_options([word for at, word in enumerate(words) if at and word.text != "-"], WRAPPERS["env"])
     return [tuple(rest_words)] if rest_words else []
-
-
-def _coproc(words: Words) -> list[Inner]:
-    """`coproc NAME { … }`: the grammar takes the name and the brace for words."""
-    at = 3 if len(words) > 3 and words[2].text == "{" else 2 if len(words) > 2 and words[1].text == "{" else 1
-    return [tuple(words[at:])] if words[at:] else []
 
 
 def _xargs(words: Words, given: str | None, fed_by: frozenset[int]) -> list[Inner]:
@@ -336,7 +335,6 @@ _SPECIAL: dict[str, Callable[[Words], list[Inner]]] = {
     "eval": _eval,
     "trap": _trap,
     "env": _env,
-    "coproc": _coproc,
     "find": _find,
     "fd": _fd,
     "fdfind": _fd,

@@ -423,3 +423,44 @@ def test_no_character_crashes_the_grammar(before: str) -> None:
 def test_characters_beyond_ascii_are_letters_of_words() -> None:
     words = [word.text for word in only("écho ❤️=1 a\U000efb83b $HOME\U0001f338").words]
     assert words == ["écho", "❤️=1", "a\U000efb83b", "/home/agent\U0001f338"]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ('echo do"x" {} {a..b} }x [a]*', ["echo dox {} a b }x [a]*"]),
+        ("while x; do y; done", ["x", "y"]),
+        ("if x\nthen\\\n y; fi", ["x", "y"]),
+        ("{\\\n x; }", ["x"]),
+        ("`if x; then y; fi` 1", [f"{UNKNOWN} 1", "x", "y"]),
+        ('then"a" b', ["thena b"]),
+        ("\"do\"x a\n'if' b\n\\fi c", ["dox a", "if b", "fi c"]),
+        ("x a \\\n# hit; hit\ny", ["x a", "y"]),
+        ("x a\\\n#b; y", ["x a#b", "y"]),
+        ("x a\\ #b; y", ["x a #b", "y"]),
+        ("x http://a/#b s#a#b#", ["x http://a/#b s#a#b#"]),
+        ("x $# ${#a} ${a#b} $$#", [f"x {UNKNOWN} {UNKNOWN} {UNKNOWN} {UNKNOWN}#"]),
+        ('a=(!  X=1 [x]); y "${a[@]}"', ["", "y ! X=1 [x]"]),
+        ("a=()\nwhile x; do y; done", ["", "x", "y"]),
+        ("echo time X=1 ! { a", ["echo time X=1 ! { a"]),
+        ("echo $(x) time X=1", [f"echo {UNKNOWN} time X=1", "x"]),
+        ("for x in { a; do y $x; done", ["y {", "y a"]),
+        ("(( 1 < 2 )) && x $(( (1 << 2) ))\ny", [f"x {UNKNOWN}", "y"]),
+        ("case x in [a]*) y;; [!b]) z;; esac", ["y", "z"]),
+        ("time X=1 x", ["x"]),
+    ],
+)
+def test_reserved_words_are_told_from_words_that_begin_like_them(text: str, commands: list[str]) -> None:
+    assert lines(parse(text)) == commands
+    assert parse(text).is_whole
+
+
+def test_a_here_document_keeps_its_quotes() -> None:
+    text = 'a "b $(x "c") \\"d\\" \\$e \\\\ `y "z"` \'q\' $"l"\n\n "'
+    assert (
+        parse(f"cat <<E\n{text}\nE").commands[0].input == f'a "b {UNKNOWN} \\"d\\" $e \\ {UNKNOWN} \'q\' $"l"\n\n "\n'
+    )
+
+
+def test_what_a_group_prints_elsewhere_still_goes_through_its_own_pipes() -> None:
+    assert "hit 2" in lines(parse("{ echo hit 2 | sh; } > file"))

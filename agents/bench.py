@@ -130,7 +130,7 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
         tools=tools,
         rules=skills.narrowed(rules),
         reads=Reads(workspace, agent),
-        place=_place(session, environment, applied.policy.network, rules.hidden),
+        place=_place(session, environment, applied.policy.network),
         system_prompt=masks.of_run(session.run.pk).text(prompt)[0],
         skills=skills,
         secrets=secrets,
@@ -138,18 +138,18 @@ def lay_out(session: Session, environment: Path | None) -> Bench:
     )
 
 
-def _place(session: Session, environment: Path | None, network: Sequence[str], hidden: Sequence[str]) -> Place:
+def _place(session: Session, environment: Path | None, network: Sequence[str]) -> Place:
     """Return where commands of the present agent run; which secrets one gets is added for each."""
     task, workspace = session.task, session.place
     reviews = session.agent is Agent.REVIEWER
     # A reviewer's commands meet neither ignored files nor the .git that the implementer left.
-    laid_out = fresh.lay_out(workspace, store.latest(workspace).tree, "review", hidden) if reviews else workspace
+    laid_out = fresh.lay_out(workspace, store.latest(workspace).tree, "review") if reviews else workspace
     return Place(
         tree=laid_out.tree,
         home=laid_out.home,
         mode=Tree.OVERLAY if reviews else Tree.WRITE,
         uid=sandbox.worker_uid(workspace.pk),
-        objects=readable.of(workspace, hidden).objects,
+        objects=readable.of(workspace).objects,
         environment=environment,
         network=tuple(network),
         withheld=tuple(masks.values(Secret.objects.filter(repository=task.repository))),

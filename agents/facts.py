@@ -34,6 +34,8 @@ def snapshot_data(snapshot: Snapshot) -> dict[str, Any]:
         "files": snapshot.files,
         "file_count": snapshot.file_count,
         "hidden": snapshot.hidden,
+        "left_out": snapshot.skipped,
+        "left_out_count": snapshot.skipped_count,
     }
 
 

@@ -303,19 +303,22 @@ def _of_network(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str, CallRu
 
 
 def settle(run: Run) -> Applied:
-    """Return the policy that applies to a run; the first time it is worked out and stored.
+    """Return the policy that applies to a run; the first time it is worked out and stored, and always looked through.
 
     Raises PolicyFault, GitError. The file is read at the base, so nothing that an agent writes has a part in it.
     """
-    if run.policy:
-        return Applied.load(run.policy)
     repository = run.place.repository
-    applied = of_task(run.task.rules(), at(repository, run.place.base_commit), repository.verify)
+    if run.policy:
+        applied = Applied.load(run.policy)
+    else:
+        applied = of_task(run.task.rules(), at(repository, run.place.base_commit), repository.verify)
     for line, source in applied.rules:
         try:
             read(line)
         except BadRule as error:
             raise PolicyFault([f"A rule of the {source}: {error}"]) from None
+    if run.policy:
+        return applied
     run.policy = applied.dump()
     Run.objects.filter(pk=run.pk, lease_epoch=run.lease_epoch).update(policy=run.policy)
     return applied

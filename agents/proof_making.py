@@ -102,9 +102,7 @@ def make(work: Work) -> Found:
     made = _proof_tree(work, applied)
     work.check()
     try:
-        base = base_proofs.of(
-            place, _base(work.run), applied.verify, policy.hidden_globs(applied), lambda: _run_base(work, applied)
-        )
+        base = base_proofs.of(place, _base(work.run), applied.verify, place.hidden, lambda: _run_base(work, applied))
         now = _run(work, applied, made.tree, work.name)
     except WorkspaceError as error:
         return Found(ProofState.UNPROVEN, (f"The verify commands could not run: {error.message}",), report, made)
@@ -167,7 +165,6 @@ def _run(work: Work, applied: Applied, tree: str, name: str) -> list[CommandResu
         environment=work.environment,
         on_text=work.on_text,
         cancelled=work.stop,
-        hidden=policy.hidden_globs(applied),
         withheld=tuple(masks.values(Secret.objects.filter(repository=place.repository))),
     )
     work.check()

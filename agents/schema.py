@@ -167,6 +167,8 @@ class SnapshotData(Data):
     files: list[SnapshotFile] = Field([], description="The first that changed.")
     file_count: int = Field(0, description="How many changed.")
     hidden: list[str] = Field([], description="Paths that git would ignore by a rule that the run added, the first.")
+    left_out: list[dict[str, str]] = Field([], description="What can't be stored, each with path and why, the first.")
+    left_out_count: int = 0
 
 
 class ReviewData(Data):

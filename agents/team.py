@@ -68,14 +68,15 @@ def _prepare(session: Session) -> None:
     workspace, lease = session.place, session.lease
     lost = _end_leftovers(session)
     fresh.clear(workspace)
-    hidden = policy.hidden_globs(_settled_policy(session))
-    if workspace.epoch and lease.kept_tree and workspace.tree.is_dir():
+    hidden = list(policy.hidden_globs(_settled_policy(session)))
+    is_as_hidden = workspace.hidden == hidden  # not so before the first time, nor in a tree of an older version
+    if workspace.epoch and lease.kept_tree and workspace.tree.is_dir() and is_as_hidden:
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
         snapshots.align(workspace)
     else:
-        workspace.epoch = lease.epoch
-        workspace.save(update_fields=["epoch"])
-        snapshots.prepare(workspace, hidden)
+        workspace.epoch, workspace.hidden = lease.epoch, hidden
+        workspace.save(update_fields=["epoch", "hidden"])
+        snapshots.prepare(workspace)
         remove_old_trees(workspace)
     _tell_baseline(session)
     _tell_jobs_ended(session, lost)

@@ -1,7 +1,12 @@
 """What all tests share: three people, a real git source, and a worker that runs in the test's own thread."""
 
+import atexit
+import functools
 import json
+import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +14,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connections
+from django.utils import timezone
 from pytest_django import Settings
 
 from agents import control, lease, worker
@@ -27,10 +33,13 @@ GIT_ENV = {
     "GIT_COMMITTER_EMAIL": "ann@example.org",
 }
 
+BEGAN = f"{int(time.time())} +0000"
+"""When all sources of `source` were committed: so they are one, and mirrored but once."""
 
-def git(folder: Path, *args: str) -> str:
+
+def git(folder: Path, *args: str, **env: str) -> str:
     """Run plain git in a folder of the test, with no configuration of the machine."""
-    done = subprocess.run(["git", *args], cwd=folder, env=GIT_ENV, capture_output=True, check=True, text=True)
+    done = subprocess.run(["git", *args], cwd=folder, env=GIT_ENV | env, capture_output=True, check=True, text=True)
     return done.stdout.strip()
 
 
@@ -89,7 +98,7 @@ def source(tmp_path: Path) -> Path:
     )
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "-m", "First")
+    git(folder, "commit", "--quiet", "-m", "First", GIT_AUTHOR_DATE=BEGAN, GIT_COMMITTER_DATE=BEGAN)
     return folder
 
 
@@ -100,11 +109,41 @@ def repository(db: None, source: Path) -> Repository:
 
 
 def mirrored(source: Path) -> Repository:
+    """Return the source as it is once it was mirrored; the mirror is a copy where one of the same refs was made."""
     row = Repository.objects.create(name="calc", source=str(source))
-    sources.mirror(row.pk)
+    refs = _refs(source)
+    if refs in _MADE:
+        folder, found = _MADE[refs]
+        shutil.copytree(folder, row.folder)
+        Repository.objects.filter(pk=row.pk).update(fetched_at=timezone.now(), **found)
+    else:
+        sources.mirror(row.pk)
     row.refresh_from_db()
     assert row.status == Repository.Status.READY, row.error
+    if refs and refs not in _MADE:
+        folder = shutil.copytree(row.folder, _mirrors() / str(len(_MADE)))
+        _MADE[refs] = folder, {name: getattr(row, name) for name in ("status", "default_branch", "notices")}
     return row
+
+
+_Refs = tuple[tuple[str, bytes], ...]
+_MADE: dict[_Refs, tuple[Path, dict[str, Any]]] = {}
+"""Mirrors to copy, by the refs of their sources, with what mirroring found out of these."""
+
+
+@functools.cache
+def _mirrors() -> Path:
+    """Return a folder for mirrors to copy, which goes with this process."""
+    folder = tempfile.TemporaryDirectory(prefix="mirrors-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _refs(source: Path) -> _Refs:
+    """Return all that names a commit in a plain git repository, () for another."""
+    places = [source / ".git" / name for name in ("HEAD", "packed-refs")]
+    places += sorted((source / ".git" / "refs").rglob("*"))
+    return tuple((str(path.relative_to(source)), path.read_bytes()) for path in places if path.is_file())
 
 
 def task_fields(repository: Repository) -> dict[str, Any]:

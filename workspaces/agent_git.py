@@ -1,8 +1,6 @@
 """The agent's own `.git`: made once in a new tree, with objects of ours borrowed, and never read again."""
 
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from workspaces.git import Git
@@ -32,25 +30,14 @@ _CONFIG = """\
 
 
 def make(tree: Path, readable: Readable) -> None:
-    """Write the repository's skeleton: HEAD on its branch at the base, objects by alternates.
-
-    What is hidden lies covered in the tree, so that git is told to pass it over.
-    """
+    """Write the repository's skeleton: HEAD on its branch at the base, objects by alternates."""
     folder = tree / ".git"
-    for name in ("info", "objects/info", "objects/pack", "refs/tags", "refs/heads/sakura"):
+    for name in ("objects/info", "objects/pack", "refs/tags", "refs/heads/sakura"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text(f"ref: refs/heads/{BRANCH}\n")
     (folder / "config").write_text(_CONFIG)
     (folder / "objects" / "info" / "alternates").write_text(f"{AGENT_OBJECTS}\n")
     (folder / "refs" / "heads" / BRANCH).write_text(f"{readable.commit}\n")
-    if readable.left_out:
-        (folder / "info" / "exclude").write_bytes(_passed_over(readable.left_out))
-
-
-def _passed_over(paths: Iterable[str]) -> bytes:
-    """Return lines of an exclude file that fit these very paths. A line can't say a path with a line break."""
-    lines = (re.sub(r"([\\*?\[ ])", r"\\\1", path) for path in paths if "\n" not in path)
-    return b"".join(b"/" + os.fsencode(line) + b"\n" for line in lines)
 
 
 def make_index(git: Git, tree: Path, base_tree: str, scratch: Path, uid: int | None) -> None:

@@ -44,6 +44,7 @@ class Compared:
     """What differs: the files, how many of them are wanted in all, and their diffs where those were asked for.
 
     `hunks` are by path, as git writes them, for text alone; a file that is missing there was not reached (see `cut`).
+    `left_out`: what is wanted and lies in the tree, but can't be stored and so not be compared, as {"path", "why"}.
     """
 
     tree: str
@@ -51,6 +52,7 @@ class Compared:
     file_count: int
     hunks: dict[str, bytes] = field(default_factory=dict)
     cut: bool = False
+    left_out: list[dict[str, str]] = field(default_factory=list)
 
 
 def compare_with_baseline(workspace: Workspace, wanted: Wanted | None = None, *, texts: bool = False) -> Compared:
@@ -65,7 +67,7 @@ def compare_with_baseline(workspace: Workspace, wanted: Wanted | None = None, *,
         before = store.latest(workspace)
         known = known_of(workspace, git, before)
         with _asked(git, known.baseline_tree, before.tree, together) as early:
-            tree, large = _look(workspace, git, known)
+            tree, large, left_out = _look(workspace, git, known)
             records, rest, cut = _answer(git, early, known.baseline_tree, before.tree)
         if tree != before.tree:
             with _asked(git, known.baseline_tree, tree, together) as late:
@@ -78,7 +80,8 @@ def compare_with_baseline(workspace: Workspace, wanted: Wanted | None = None, *,
         records = {each.path: each for each in chosen[:NAMED_LIMIT]}
     rest = without_cut_names(rest[: rest.rfind(b"\n") + 1] if cut else rest)
     hunks = _hunks(list(records.values()), rest, stand_ins) if texts else {}
-    return Compared(tree, files, len(chosen), hunks, cut)
+    left_out = [each for each in left_out if wanted is None or wanted(each["path"], each["path"])]
+    return Compared(tree, files, len(chosen), hunks, cut, left_out)
 
 
 def where(workspace: Workspace, path: str) -> str:
@@ -92,15 +95,15 @@ def where(workspace: Workspace, path: str) -> str:
     return "baseline" if is_known or name in known.baseline else ""
 
 
-def _look(workspace: Workspace, git: Git, known: Known) -> tuple[str, set[bytes] | None]:
-    """Return the tree as it is now, its objects stored, and which paths are stand-ins in it (None: unknown)."""
+def _look(workspace: Workspace, git: Git, known: Known) -> tuple[str, set[bytes] | None, list[dict[str, str]]]:
+    """Return the tree as it is now, its objects stored; its stand-ins (None: unknown); and what can't be stored."""
     with scanning.looking(workspace, git, known, None) as scan:
         if not scan.changes:
-            return known.tree, known.tally.large
+            return known.tree, known.tally.large, scan.left_out()
         tree = scan.tree(git)
         scan.objects.flush()
     kept = known.tally.large
-    return tree, None if kept is None else (kept - scan.changes.keys()) | scan.large
+    return tree, None if kept is None else (kept - scan.changes.keys()) | scan.large, scan.left_out()
 
 
 # --- one git -----------------------------------------------------------------------------------------

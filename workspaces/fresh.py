@@ -2,12 +2,12 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import agent_git, readable, store, trees
+from workspaces import agent_git, readable, store, trees, withheld
 from workspaces.models import Workspace
+from workspaces.readable import Readable
 from workspaces.sandbox.identity import own, worker_uid
 from workspaces.sandbox.removal import remove
 
@@ -32,23 +32,28 @@ class Fresh:
         remove(self.folder)
 
 
-def lay_out(workspace: Workspace, tree: str, name: str, hidden: Sequence[str]) -> Fresh:
+def lay_out(workspace: Workspace, tree: str, name: str) -> Fresh:
     """Lay out a tree of the run store below the run's folder, in place of an earlier one of this `name`.
 
-    Files that the globs of `hidden` fit are there, to be covered, and its git knows nothing of them. Raises TreeError
-    for one that is too large, OSError where an earlier one can't be removed.
+    What is hidden from agents is not there. Raises TreeError for one that is too large, OSError where an earlier one
+    can't be removed.
     """
     folder = workspace.fresh / name
     remove(folder)
     folder.mkdir(parents=True)
     for each in (workspace.fresh, folder):
         each.chmod(0o711)
-    return lay_out_in(folder, workspace, tree, hidden)
+    shown = withheld.without(store.ensure(workspace.repository), workspace, tree)
+    return _lay_out(folder, workspace, shown, readable.of(workspace))
 
 
-def lay_out_in(folder: Path, workspace: Workspace, tree: str, hidden: Sequence[str]) -> Fresh:
-    """Like `lay_out`, in an empty folder that the commands' user may pass through."""
-    known = readable.of(workspace, hidden)
+def lay_out_base(folder: Path, workspace: Workspace) -> Fresh:
+    """Lay out all of the base, for people's own commands, in an empty folder that their user may pass through."""
+    known = readable.of_mirror(workspace)
+    return _lay_out(folder, workspace, known.tree, known)
+
+
+def _lay_out(folder: Path, workspace: Workspace, tree: str, known: Readable) -> Fresh:
     fresh = Fresh(folder, known.objects)
     for each in (fresh.tree, fresh.home):
         each.mkdir()

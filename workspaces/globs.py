@@ -7,6 +7,7 @@ other is tried (an atomic group).
 import functools
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from workspaces.paths import WorkspaceError
@@ -165,13 +166,18 @@ def _split(tokens: Sequence[str], by: str) -> list[list[str]]:
 
 
 # --- rules of a policy ---------------------------------------------------------------------------
+
+
+Covers = Callable[[str], bool]
+
+
 def matches(pattern: str, path: str) -> bool:
-    """Return whether a rule of a policy covers a path, in any letter case.
+    """Return whether a rule of a policy covers a path, in any letter case and however its accents are coded.
 
     As in .gitignore: a pattern without a slash fits at any depth, and one that fits a folder covers all below it.
     """
-    regex = compiled(_at_any_depth(pattern), ignore_case=True)
-    parts = path.split("/")
+    regex = compiled(_at_any_depth(_composed(pattern)), ignore_case=True)
+    parts = _composed(path).split("/")
     return any(regex.match("/".join(parts[:count])) for count in range(1, len(parts) + 1))
 
 
@@ -181,11 +187,17 @@ def _at_any_depth(pattern: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def covering(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def covering(patterns: tuple[str, ...]) -> Covers:
     """Return a quick test of many paths: whether one of the rules covers it, as `matches` says."""
-    rules = "|".join(_translate(_at_any_depth(pattern).removeprefix("./"), brackets=True) for pattern in patterns)
+    wanted = (_at_any_depth(_composed(pattern)).removeprefix("./") for pattern in patterns)
+    rules = "|".join(_translate(pattern, brackets=True) for pattern in wanted)
     regex = re.compile(rf"(?:{rules})(?:/.*)?\Z", re.DOTALL | re.IGNORECASE)
-    return lambda path: regex.match(path) is not None
+    return lambda path: regex.match(_composed(path)) is not None
+
+
+def _composed(text: str) -> str:
+    """Return the text with each accent and its letter as one character, where there is such a one."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -3,12 +3,12 @@
 import os
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workspaces import rules
+from workspaces import rules, withheld
 from workspaces.git import Git
 from workspaces.models import Snapshot, Workspace
 from workspaces.nested import Draft, Nested, fitting
@@ -37,12 +37,15 @@ class Known:
     """By folder (with a `/` at its end; the root's is empty) and name."""
     verdicts: dict[bytes, bool] = field(default_factory=dict)
     """Whether the baseline's rules ignore a path; a folder's ends in `/`."""
+    withheld_folders: set[bytes] = field(init=False)
     folders: set[bytes] = field(init=False)
     """Folders that hold, or held, something of the entries or the baseline."""
     baseline_rules: Tree = field(init=False)
     """The `.gitignore` files of the baseline."""
     has_other_rules: bool = field(init=False)
     """Some `.gitignore` is not as it was in the baseline."""
+    withheld: frozenset[bytes] = frozenset()
+    """Paths of the baseline that are hidden from agents: they are not in the tree on disk, and stay as they were."""
     tally: Tally = field(default_factory=Tally)
     """What differs from the baseline, counted."""
     _nested: Nested | None = field(default=None, init=False)
@@ -50,6 +53,7 @@ class Known:
 
     def __post_init__(self) -> None:
         self.folders = _folders(self.entries) | _folders(self.baseline)
+        self.withheld_folders = _folders(self.withheld)
         self.baseline_rules = rules.of(self.baseline)
         self.has_other_rules = rules.of(self.entries) != self.baseline_rules
 
@@ -158,17 +162,22 @@ def known_of(workspace: Workspace, git: Git, before: Snapshot) -> Known:
     kept = memory.get(workspace.tree, before.tree)
     if kept is not None:
         return kept
-    known = read_of(git, at(workspace, 0).tree, before.tree)
+    known = read_of(git, at(workspace, 0).tree, before.tree, workspace.hidden)
     memory.keep(workspace.tree, known)
     return known
 
 
-def read_of(git: Git, baseline: str, tree: str) -> Known:
-    """Return what the store says of a tree and its baseline: no stat, so the next look reads every file."""
+def read_of(git: Git, baseline: str, tree: str, hidden: Sequence[str] = ()) -> Known:
+    """Return what the store says of a tree and its baseline: no stat, so the next look reads every file.
+
+    `hidden`: globs of what agents may not see of the baseline.
+    """
     entries = listing(git, baseline)
+    kept = withheld.among(hidden, entries)
     if tree == baseline:
-        return Known(tree, dict(entries), entries, baseline, tally=Tally({}, Totals(0, 0, 0), tree, set()))
-    return Known(tree, listing(git, tree), entries, baseline)
+        tally = Tally({}, Totals(0, 0, 0), tree, set())
+        return Known(tree, dict(entries), entries, baseline, withheld=kept, tally=tally)
+    return Known(tree, listing(git, tree), entries, baseline, withheld=kept)
 
 
 def parents(path: bytes) -> Iterator[bytes]:
@@ -177,6 +186,6 @@ def parents(path: bytes) -> Iterator[bytes]:
         yield path
 
 
-def _folders(entries: Tree) -> set[bytes]:
+def _folders(entries: Iterable[bytes]) -> set[bytes]:
     found = {path.rpartition(b"/")[0] for path in entries}
     return found | {parent for path in found for parent in parents(path)} - {b""}

@@ -77,6 +77,10 @@ class Workspace(models.Model):
         default=-1, help_text="The snapshot that the tree on disk was last in line with."
     )
 
+    hidden = models.JSONField(
+        default=list, help_text="Globs of what its agents may not see; set before its tree is laid out."
+    )
+
     def __str__(self) -> str:
         return f"workspace {self.pk}"
 
@@ -123,7 +127,11 @@ class Snapshot(models.Model):
     files = models.JSONField(default=list, help_text='At most 200 of {"path", "status", "additions", "deletions"}.')
     file_count = models.PositiveIntegerField(default=0)
     hidden = models.JSONField(default=list, help_text="Paths stored although a rule the run added would ignore them.")
-    skipped = models.JSONField(default=list, help_text='What could not be stored: at most 200 of {"path", "why"}.')
+    skipped = models.JSONField(
+        default=list,
+        help_text='What lay in the tree at the last look and could not be stored: at most 200 of {"path", "why"}.',
+    )
+    skipped_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -2,17 +2,13 @@
 
 import hashlib
 import json
-import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import globs, objects, store
+from workspaces import objects, store, withheld
 from workspaces.git import Git
 from workspaces.models import Workspace
-from workspaces.names import shown
-from workspaces.sandbox.covering import COVERED
 from workspaces.sandbox.removal import remove
 
 PACK_S = 600
@@ -22,36 +18,36 @@ _KEPT_HEADERS = (b"author ", b"committer ", b"encoding ")
 
 @dataclass(frozen=True)
 class Readable:
-    """The commit that an agent's branch stands at, and where its objects lie.
-
-    `left_out` are the hidden paths of the base, of a hidden folder itself alone: they lie covered in the tree, and are
-    no files of the commit. At most as many as can be covered.
-    """
+    """The commit that an agent's branch stands at, its tree, and where the objects of both lie."""
 
     objects: Path
     commit: str
     tree: str
-    left_out: tuple[str, ...] = ()
 
 
-def of(workspace: Workspace, hidden: Sequence[str]) -> Readable:
-    """Return what the workspace's agents may read where these globs are hidden from them. Raises GitError.
+def of(workspace: Workspace) -> Readable:
+    """Return what the workspace's agents may read. Raises GitError.
 
-    With globs it is a pack of the workspace's own, made the first time, of one commit without a parent: what they hide
-    may be anywhere in the history, in other branches, and in what the mirror fetches meanwhile.
+    Where paths are hidden from them it is a pack of the workspace's own, made the first time, of one commit without a
+    parent: what is hidden may be anywhere in the history, in other branches, and in what the mirror fetches meanwhile.
     """
     git = store.ensure(workspace.repository)
-    if not hidden:
-        tree = store.tree_of(git, workspace.base_commit)
-        return Readable(workspace.repository.mirror / "objects", workspace.base_commit, tree)
-    word = hashlib.sha256(json.dumps([workspace.base_commit, list(hidden)]).encode()).hexdigest()[:16]
-    folder = workspace.readable / word
+    if not workspace.hidden:
+        return of_mirror(workspace)
+    told = json.dumps([workspace.base_commit, workspace.hidden])
+    folder = workspace.readable / hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()[:16]
     known = _known(folder)
     if known is None:
-        _make(git, workspace, tuple(hidden), folder)
+        _make(git, workspace, folder)
         known = _known(folder)
     assert known is not None
     return known
+
+
+def of_mirror(workspace: Workspace) -> Readable:
+    """Return all that there is: for people's own commands."""
+    tree = store.tree_of(store.ensure(workspace.repository), workspace.base_commit)
+    return Readable(workspace.repository.mirror / "objects", workspace.base_commit, tree)
 
 
 def _known(folder: Path) -> Readable | None:
@@ -60,14 +56,11 @@ def _known(folder: Path) -> Readable | None:
         about = json.loads((folder / _ABOUT).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return Readable(folder / "objects", about["commit"], about["tree"], tuple(about["left_out"]))
+    return Readable(folder / "objects", about["commit"], about["tree"])
 
 
-def _make(git: Git, workspace: Workspace, hidden: tuple[str, ...], folder: Path) -> None:
-    base = store.tree_of(git, workspace.base_commit)
-    hides = globs.covering(hidden)
-    gone = [path for path in store.listing(git, base) if hides(shown(path)) or hides(os.fsdecode(path))]
-    tree = store.build_tree(git, base, dict.fromkeys(gone))
+def _make(git: Git, workspace: Workspace, folder: Path) -> None:
+    tree = withheld.without(git, workspace, store.tree_of(git, workspace.base_commit))
     commit = objects.write(workspace.repository.store, "commit", _commit_data(git, workspace.base_commit, tree))
     workspace.readable.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix="making-", dir=workspace.readable))
@@ -76,8 +69,7 @@ def _make(git: Git, workspace: Workspace, hidden: tuple[str, ...], folder: Path)
         pack.mkdir(parents=True)
         words = ("pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset", str(pack / "pack"))
         git.run(*words, input=commit.encode(), timeout_s=PACK_S)
-        about = {"commit": commit, "tree": tree, "left_out": _topmost(gone, hides)}
-        (making / _ABOUT).write_text(json.dumps(about))
+        (making / _ABOUT).write_text(json.dumps({"commit": commit, "tree": tree}))
         for path in (workspace.readable, making, pack.parent, pack):
             path.chmod(0o755)
         if _known(folder) is None:
@@ -95,15 +87,3 @@ def _commit_data(git: Git, base: str, tree: str) -> bytes:
     head, _, message = git.run("cat-file", "commit", base).partition(b"\n\n")
     kept = [line for line in head.split(b"\n") if line.startswith(_KEPT_HEADERS)]
     return b"\n".join([b"tree " + tree.encode(), *kept, b"", message])
-
-
-def _topmost(paths: Iterable[bytes], hides: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return of each path the first folder that is hidden as a whole, else the path itself, once each and in order."""
-    found: dict[str, None] = {}
-    for path in paths:
-        parts = os.fsdecode(path).split("/")
-        above = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        found[next((folder for folder in above if hides(folder)), os.fsdecode(path))] = None
-        if len(found) == COVERED:
-            break
-    return tuple(found)

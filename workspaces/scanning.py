@@ -45,6 +45,7 @@ RACY_NS = 20_000_000
 10 ms), so its stat proves nothing: git's own notion of "racily clean"."""
 BEYOND = f"it lies more than {DEPTH_LIMIT} folders deep, or its path is longer than {PATH_LIMIT:,} bytes"
 CLOSED = "its mode keeps it from being read"
+WITHHELD = "the policy hides what the base has at this path"
 
 _GONE = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENAMETOOLONG}
@@ -116,7 +117,7 @@ class Scan:
         self._is_written = memory.is_written(root)
         self._seen: set[bytes] = set()
         self._matched: dict[bytes, list[str]] = {}
-        self._unread: set[bytes] = set()
+        self._unread: set[bytes] = set(known.withheld)
         self._pending: list[bytes] = []
         self._walked_ahead: set[bytes] = set()
 
@@ -145,6 +146,10 @@ class Scan:
             self._look_at(path)
         self._settle()
         self._note_gone({path: entries[path] for path in touched if path in entries})
+
+    def left_out(self) -> list[dict[str, str]]:
+        """Return what can't be stored, by path, as {"path", "why"}."""
+        return [{"path": shown(path), "why": why} for path, why in sorted(self.skipped.items())]
 
     def tree(self, git: Git) -> str:
         """Add the tree with the changes in it to `objects`, and return its id."""
@@ -208,6 +213,8 @@ class Scan:
         path = level.prefix + os.fsencode(name)
         if (name[0] in ".gG" or not name.isascii()) and is_unfit(name):
             self._skip_name(path)
+        elif path in self.known.withheld:
+            self._leave(path, WITHHELD)
         elif item.is_dir(follow_symlinks=False):
             level.waiting.append(path)
         else:
@@ -217,6 +224,8 @@ class Scan:
     def _meet_file(self, handle: int, path: bytes) -> None:
         if len(path) > PATH_LIMIT:
             self._leave(path, BEYOND)
+        elif path in self.known.withheld_folders:
+            self.skipped[path] = f"{WITHHELD}, in a folder; what was known of it stays"
         elif path in self.known.entries:
             self._look(handle, path)
         else:
@@ -313,10 +322,13 @@ class Scan:
         parent, _, name = path.rpartition(b"/")
         if any(is_unfit(os.fsdecode(part)) for part in path.split(b"/")):
             return
+        kept = next((each for each in (path, *parents(path)) if each in self.known.withheld), None)
         try:
             with folder(self.root, parent) as handle:
                 found = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                if path.count(b"/") > DEPTH_LIMIT:
+                if kept is not None:
+                    self._leave(kept, WITHHELD)
+                elif path.count(b"/") > DEPTH_LIMIT:
                     self._leave(path, BEYOND)
                 elif stat.S_ISDIR(found.st_mode):
                     self._walk(_Level(parent + b"/" * bool(parent), path.count(b"/"), handle, waiting=[path]))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from workspaces import cuts, fresh, store
+from workspaces import cuts, fresh
 from workspaces.git import Git
 from workspaces.models import Repository, Workspace
 from workspaces.sandbox import Connection, Ending, Limits, Outcome, Place, own, probe, run_command, worker_uid
@@ -184,8 +184,7 @@ def _set_up(
 
 def _check_out(work: _Work) -> set[str]:
     """Lay the base out, all of it, as people wrote it; return its folders."""
-    tree = store.tree_of(store.ensure(work.workspace.repository), work.workspace.base_commit)
-    fresh.lay_out_in(work.scratch, work.workspace, tree, ())
+    fresh.lay_out_base(work.scratch, work.workspace)
     return {line.rpartition("\t")[2] for line in _tree(work.workspace) if line.split()[1] == "tree"}
 
 

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import transaction
 
-from workspaces import agent_git, objects, readable, rules, scanning, store, trees
+from workspaces import agent_git, objects, readable, rules, scanning, store, trees, withheld
 from workspaces.agent_git import AGENT_OBJECTS
 from workspaces.contents import Blob, entries, read
 from workspaces.diffs import (
@@ -65,21 +66,28 @@ AGE_NS = 10_000_000_000
 """How old the files of a new tree look, so that a change right after is seen as one by all that compare times."""
 
 
+class _LeftOut(NamedTuple):
+    """What lies in a tree and can't be stored: the first rows, and how much it is in all."""
+
+    rows: list[dict[str, str]]
+    total: int
+
+
 # --- laying out --------------------------------------------------------------------------------------
 
 
-def prepare(workspace: Workspace, hidden: Sequence[str] = ()) -> None:
+def prepare(workspace: Workspace) -> None:
     """Lay out the tree of the workspace's epoch at the latest snapshot, with home, outputs and the agent's `.git`.
 
-    Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew. `hidden`:
-    globs of what the agents may not see; their git knows nothing of it.
+    Makes snapshot 0 if there is none. A tree that is there already, from a try that broke off, is made anew. What is
+    hidden from the workspace's agents is not there.
     """
     git = store.ensure(workspace.repository)
     store.unlock(workspace)
     _pin(workspace)
     baseline = store.begin(workspace, git)
     latest = store.latest(workspace)
-    known = readable.of(workspace, hidden)
+    known, shown_tree = readable.of(workspace), withheld.without(git, workspace, latest.tree)
     uid = worker_uid(workspace.pk)
     _make_folders(workspace, uid)
     place = workspace.tree.with_name("tree.new")
@@ -88,7 +96,7 @@ def prepare(workspace: Workspace, hidden: Sequence[str] = ()) -> None:
     place.mkdir(parents=True)
     place.parent.chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="index-", dir=workspace.folder) as scratch:
-        trees.lay_out(git, latest.tree, place, Path(scratch) / "index")
+        trees.lay_out(git, shown_tree, place, Path(scratch) / "index")
         agent_git.make(place, known)
         trees.hand_over([place], uid, time.time_ns() - AGE_NS)
         agent_git.make_index(git, place, known.tree, Path(scratch) / "agent", uid)
@@ -151,7 +159,8 @@ def _in_line(workspace: Workspace, number: int) -> None:
 def take(workspace: Workspace, *, call_id: str, step: int, paths: Sequence[str] | None) -> Snapshot | None:
     """Store what changed in the tree as the next snapshot and return it; None when nothing did.
 
-    `paths` are those that the call touched; None looks at everything. May run inside a transaction. Two processes: one
+    What can't be stored, such as a device, is no change; the latest snapshot's row names it. `paths` are those that the
+    call touched; None looks at everything. May run inside a transaction. Two processes: one
     moves the ref, one counts lines. What the row names is durable before the row is.
     Raises StoreError when the tree can't be kept (too many files, too many bytes) or somebody else took one meanwhile.
     """
@@ -160,14 +169,16 @@ def take(workspace: Workspace, *, call_id: str, step: int, paths: Sequence[str] 
         before = store.latest(workspace)
         known = known_of(workspace, git, before)
         with scanning.looking(workspace, git, known, paths) as scan:
+            left_out = _left_out(before, scan, paths)
             if not scan.changes:
+                _note_left_out(before, left_out)
                 return None
             tree = scan.tree(git)
             text = f"Snapshot {before.number + 1} of run {workspace.pk}"
             commit = scan.objects.add("commit", objects.commit_data(tree, before.commit, text))
             scan.objects.flush(ref_follows=True)
             known.move(tree, scan.changes, scan.stats)
-            return _add(workspace, git, before, known, scan, commit, call_id, step)
+            return _add(workspace, git, before, known, scan, commit, left_out, call_id, step)
 
 
 def _add(
@@ -177,6 +188,7 @@ def _add(
     known: Known,
     scan: scanning.Scan,
     commit: str,
+    left_out: _LeftOut,
     call_id: str,
     step: int,
 ) -> Snapshot:
@@ -194,10 +206,26 @@ def _add(
             files=listed(files),
             file_count=len(files),
             hidden=[shown(path) for path in hidden[:LISTED]],
-            skipped=[{"path": shown(path), "why": why} for path, why in sorted(scan.skipped.items())[:LISTED]],
+            skipped=left_out.rows,
+            skipped_count=left_out.total,
         )
         _in_line(workspace, snapshot.number)
     return snapshot
+
+
+def _left_out(before: Snapshot, scan: scanning.Scan, paths: Sequence[str] | None) -> _LeftOut:
+    """Return what could not be stored: what this look found, and where it was no look at everything, what is known."""
+    found = scan.left_out()
+    if paths is None:
+        return _LeftOut(found[:LISTED], len(found))
+    known = {row["path"] for row in before.skipped}
+    new = [row for row in found if row["path"] not in known]
+    return _LeftOut([*before.skipped, *new][:LISTED], before.skipped_count + len(new))
+
+
+def _note_left_out(latest: Snapshot, now: _LeftOut) -> None:
+    if (latest.skipped, latest.skipped_count) != now:
+        Snapshot.objects.filter(pk=latest.pk).update(skipped=now.rows, skipped_count=now.total)
 
 
 @contextmanager
@@ -239,6 +267,7 @@ def totals(workspace: Workspace, snapshot: Snapshot) -> Totals:
 
 def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:
     """Note the stats of a tree just laid out, so that the first full scan needs not read every file."""
-    known = read_of(git, baseline.tree, latest.tree)
-    with memory.locked(workspace.tree), scanning.looking(workspace, git, known, None, trusting=True):
+    known = read_of(git, baseline.tree, latest.tree, workspace.hidden)
+    with memory.locked(workspace.tree), scanning.looking(workspace, git, known, None, trusting=True) as scan:
         memory.keep(workspace.tree, known)
+    _note_left_out(latest, _left_out(latest, scan, None))

@@ -41,12 +41,21 @@ class FileOut(BaseModel):
     hidden: bool = Field(description="Only a rule that the run added would make git ignore it.")
 
 
+class LeftOut(BaseModel):
+    path: str
+    why: str
+
+
 class ChangesOut(BaseModel):
     files: list[FileOut]
     tree: str
     baseline_tree: str
     additions: int
     deletions: int
+    left_out: list[LeftOut] = Field(
+        description="What lay in the tree at `to` and can't be stored, such as a device; at most 200."
+    )
+    left_out_count: int
 
 
 class LineOut(BaseModel):
@@ -106,13 +115,16 @@ class DiffQuery(RangeQuery):
 def changes(request: HttpRequest, run_id: int, query: Annotated[RangeQuery, Query()]) -> ChangesOut:
     """List the files that differ between two snapshots."""
     run = find_run(run_id)
-    found = snapshots.changes(run.place, number(run, query.start), number(run, query.end))
+    start, end = number(run, query.start), number(run, query.end)
+    found, last = snapshots.changes(run.place, start, end), run.place.snapshots.get(number=end)
     return ChangesOut(
         files=[file_out(file) for file in found.files],
         tree=found.tree,
         baseline_tree=found.baseline_tree,
         additions=found.additions,
         deletions=found.deletions,
+        left_out=[LeftOut(**each) for each in last.skipped],
+        left_out_count=last.skipped_count,
     )
 
 

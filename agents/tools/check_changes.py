@@ -12,6 +12,9 @@ from workspaces.diffs import FileChange
 
 FILES = 300
 """Files that are listed."""
+LEFT_OUT = 50
+"""Paths that can't be kept and are listed."""
+LEFT_OUT_SAID = 10
 LINE_CHARS = 1000
 LEAST_CHARS = 300
 """What each diff may have, however many there are."""
@@ -48,6 +51,15 @@ class ChangedFile(BaseModel):
     """The policy hides what is in it from agents."""
 
 
+class LeftOut(BaseModel):
+    """One path that can't be kept, such as a device, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    why: str
+
+
 class CheckChangesOutput(Output):
     mode: Literal["summary", "full"]
     paths: list[str]
@@ -63,6 +75,9 @@ class CheckChangesOutput(Output):
     """Files whose diffs were cut or left out."""
     tree: str
     """The tree that was compared; equal trees hold the very same bytes."""
+    left_out: list[LeftOut]
+    """What lies in the workspace and can't be kept, so that it is in no diff and no branch: the first 50."""
+    left_out_count: int
 
 
 @tool(effect=Effect.READ, input=CheckChanges, output=CheckChangesOutput, cap=attrgetter("changes_chars"))
@@ -76,7 +91,7 @@ def check_changes(ctx: ToolContext, args: CheckChanges) -> Result:
     found = comparing.compare_with_baseline(ctx.workspace, _filter(wanted), texts=args.mode == "full")
     hidden = {file.path for file in found.files if ctx.rules.hides(file.path) or ctx.rules.hides(file.old_path)}
     missing = _missing(ctx, args.paths, wanted, found.files)
-    told = _told(ctx, args, found, hidden, missing)
+    told = _told(ctx, args, found, hidden, [*missing, *_left_out(found.left_out)])
     shown_files = found.files[:FILES]
     output = CheckChangesOutput(
         mode=args.mode,
@@ -88,6 +103,8 @@ def check_changes(ctx: ToolContext, args: CheckChanges) -> Result:
         truncated=told.whole is not None,
         cut=told.cut[:FILES],
         tree=found.tree,
+        left_out=[LeftOut(**each) for each in found.left_out[:LEFT_OUT]],
+        left_out_count=len(found.left_out),
         fact=Fact("check_changes", ", ".join(args.paths) or ".", "", found.tree, "derived", _again(args)),
     )
     return Result(told.text, output.dump(), truncated=told.whole is not None, whole=told.whole)
@@ -120,6 +137,15 @@ def _missing(ctx: ToolContext, given: list[str], wanted: list[str], files: list[
         f"{asked} is {HIDDEN}." if ctx.rules.hides(path) else f"{asked} {words[comparing.where(ctx.workspace, path)]}."
         for asked, path in rest[:20]
     ]
+
+
+def _left_out(rows: list[dict[str, str]]) -> list[str]:
+    """Return lines on what can't be kept; the model is told fewer of them than the page has."""
+    if not rows:
+        return []
+    said = [f"  {each['path']}: {each['why']}" for each in rows[:LEFT_OUT_SAID]]
+    more = [f"  … and {len(rows) - len(said):,} more"] if len(rows) > len(said) else []
+    return ["Not kept, so in no diff and no branch:", *said, *more]
 
 
 def _row(file: FileChange, hidden: bool) -> ChangedFile:

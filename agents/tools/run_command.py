@@ -107,11 +107,11 @@ def run_command(ctx: ToolContext, args: RunCommand) -> Result:
 
 
 def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
-    """Return where this command runs: what the policy hides is covered, and what only reads gets a read-only tree."""
+    """Return where this command runs: what only reads gets a read-only tree."""
     only_reads = ctx.effect is Effect.READ or (args.run_in_background and is_read_only(args.command))
     mode = Tree.READ if only_reads else ctx.place.mode
     secrets = ctx.secrets.for_command(args.command)
-    return sandbox.hiding(replace(ctx.place, mode=mode, secrets=secrets), ctx.rules.hidden)
+    return sandbox.covered(replace(ctx.place, mode=mode, secrets=secrets))
 
 
 def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:

@@ -220,6 +220,7 @@ def opened(tree: Path, owed: loan.Loan, task_policy: Policy, agent: Agent, *, de
         mode=Tree.OVERLAY if agent is Agent.REVIEWER else Tree.WRITE,
         uid=owed.uid,
         network=tuple(applied.policy.network),
+        covering=rules.hidden,
         starts_at_real_path=True,
     )
     return Session(workspace, agent, skills.narrowed(rules), place, limits(), skills, decide_only)

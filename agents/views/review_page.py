@@ -56,6 +56,7 @@ def page(request: HttpRequest, run: Run, *, status: int = 200, **said: Any) -> H
         **_evidence(request, run, comparison, files, about),
         "run": run,
         "task": run.task,
+        "latest": chain[-1],
         "comparison": comparison,
         "changes": changes,
         "files": files,

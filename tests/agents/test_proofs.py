@@ -33,7 +33,7 @@ from tests.agents.test_team import EDIT, FINISH, READ, results, say
 from tests.agents.test_team import review as verdict
 from tests.conftest import git, mirrored, work_once
 from workspaces import fresh, known, store
-from workspaces.models import Repository
+from workspaces.models import Repository, Workspace
 from workspaces.proving import running
 from workspaces.proving.results import CommandResult
 from workspaces.sandbox import Ending
@@ -482,6 +482,7 @@ def test_commands_see_no_file_that_is_no_part_of_the_snapshot(repository: Reposi
     (made.run.place.tree / "left.txt").write_text("left")
     (made.run.place.home / ".planted").write_text("left")
     Run.objects.filter(pk=made.run.pk).update(policy={})
+    Workspace.objects.filter(pk=made.run.place.pk).update(hidden=["README.md"])
     made.run.task.policy = policy("ls -A . ~; cat README.md; git status --short; exit 3", hidden=["README.md"])
     made.run.task.save()
     (command,) = proved(made).commands

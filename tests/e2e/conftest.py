@@ -14,9 +14,18 @@ expect.set_options(timeout=30_000)
 SHOTS = ROOT / "var" / "screenshots"
 
 
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """A server that was started on an empty folder, gave out a token, and was stopped: what others begin with."""
+    first = Server(tmp_path_factory.mktemp("begun") / "data").start()
+    assert first.token
+    assert first.stop() == 0
+    return first
+
+
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    running = Server(tmp_path / "data").start()
+def server(tmp_path: Path, begun: Server) -> Iterator[Server]:
+    running = Server(tmp_path / "data").go_on_from(begun).start()
     yield running
     running.stop()
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,10 +20,12 @@ T = TypeVar("T")
 def wait_for(condition: Callable[[], T | None], what: str, limit_s: float = 60.0) -> T:
     """Return what `condition` gives once it is true; fail with `what` was waited for after the limit."""
     deadline = time.monotonic() + limit_s
+    pause_s = 0.05
     while time.monotonic() < deadline:
         if found := condition():
             return found
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(0.25, pause_s * 1.2)  # to ask costs the server the time that it is waited for
     raise AssertionError(f"waited {limit_s:.0f} s in vain for {what}")
 
 
@@ -43,6 +46,12 @@ class Server:
         self.login_link = ""
         self.port = "0"
         self._token = ""
+
+    def go_on_from(self, other: "Server") -> "Server":
+        """Take the data and the token of a server that was stopped, so that neither is made anew."""
+        shutil.copytree(other.data, self.data, dirs_exist_ok=True)
+        self._token = other.token
+        return self
 
     def start(self) -> "Server":
         """Start and wait until it has said where it is; a second start takes the same port."""

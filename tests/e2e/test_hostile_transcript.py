@@ -72,13 +72,13 @@ _NODES = """() => [...document.querySelectorAll("#log > li")].map((node) => {
 
 
 @pytest.fixture(scope="module")
-def scene(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(browser: Browser, begun: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("hostile")
     for parent in [folder, *list(folder.parents)[:3]]:
         if str(parent).count("/") > 1:
             parent.chmod(0o755)
     with hostile.listening() as home:
-        server = Server(folder / "data").start()
+        server = Server(folder / "data").go_on_from(begun).start()
         context = browser.new_context(viewport=WIDE)  # type: ignore[arg-type]
         watch = Watch(context, server.url)
         try:

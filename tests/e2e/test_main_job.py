@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def seqs(page: Page) -> list[int]:
     """Return the numbers of the events that the transcript shows, in its order."""
     ids = page.eval_on_selector_all('[role="log"] [id^="event-"]', "nodes => nodes.map(node => node.id)")
     return [int(each.removeprefix("event-")) for each in ids]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """One that nobody has ever started, as a newcomer has it."""
+    running = Server(tmp_path / "data").start()
+    yield running
+    running.stop()
 
 
 @pytest.fixture

@@ -1,25 +1,18 @@
 """Attacks on what the policy hides: in the tree, and in what the agent's git may read."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
 from agents.models import Policy
 from tests.conftest import git
-from tests.wall.attack import BARE, Attack, Control, Group, tells
+from tests.wall.attack import Attack, Control, Group, nothing, tells
 from tests.wall.scene import Scene
 from workspaces import readable, snapshots
 from workspaces.models import Snapshot
-from workspaces.readable import Readable
 
 HIDDEN = ["*.pem", "deep/private/**"]
-
-
-def _hide(scene: Scene, held: ExitStack) -> None:
-    """Hide files with the treasure from agents, one by its name and one by its folder."""
-    scene.bench.policy = Policy(hidden=HIDDEN)
-    scene.write("key.pem", scene.treasure)
-    scene.write("deep/private/plan.txt", scene.treasure)
 
 
 FIND = """
@@ -33,55 +26,78 @@ mv key.pem open; cat open
 mv deep other; mv deep/private shown; cat other/private/plan.txt shown/plan.txt
 rm -rf key.pem; cat key.pem
 """
+MOVE = """
+mv deep .git/deep; cat .git/deep/private/plan.txt; mv .git/deep deep
+chmod 0 deep; chmod 755 deep; cat deep/private/plan.txt
+ln -s deep/private open; cat open/plan.txt
+"""
 
 
 def _commit(scene: Scene, held: ExitStack) -> None:
-    """Hide what the source holds: at the base, earlier under a name that is not hidden now, and on another branch."""
+    """Hide what the source holds: at the base, earlier under a name that is gone now, and on another branch."""
     scene.bench.policy = Policy(hidden=HIDDEN)
     if "blob" in scene.told:
         return
     workspace, repository = scene.bench.workspace, scene.bench.workspace.repository
     source = scene.outside_folder.parent / "clone"
     git(source.parent, "clone", "--quiet", str(repository.mirror), source.name)
-    for name in ("plan.pem", "deep/private/plan.txt"):
+    for name in ("plan.pem", "key.pem", "deep/private/plan.txt"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(f"{scene.treasure}\n")
-        git(source, "add", "--all")
-        git(source, "commit", "--quiet", "-m", name)
+    (source / "deep" / "shown.txt").write_text("shown\n")
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "With")
     git(source, "rm", "--quiet", "plan.pem")
     git(source, "commit", "--quiet", "-m", "Without")
-    scene.told |= {
-        "base": git(source, "rev-parse", "HEAD"),
-        "blob": git(source, "rev-parse", "HEAD:deep/private/plan.txt"),
-    }
+    scene.told["base"] = git(source, "rev-parse", "HEAD")
+    scene.told["blob"] = git(source, "rev-parse", "HEAD:deep/private/plan.txt")
     git(source, "push", "--quiet", "origin", "HEAD:refs/heads/main", "HEAD~1:refs/heads/other")
     workspace.base_commit = str(scene.told["base"])
-    workspace.save()
     Snapshot.objects.filter(workspace=workspace).delete()
-    snapshots.prepare(workspace, HIDDEN)
+    _lay_out(scene, HIDDEN)
+
+
+def _lay_out(scene: Scene, hidden: list[str]) -> None:
+    scene.bench.workspace.hidden = hidden
+    scene.bench.workspace.save()
+    snapshots.prepare(scene.bench.workspace)
+
+
+def _with_the_files(scene: Scene, attack: Attack) -> bool:
+    """Run it in a tree that has the files."""
+    _lay_out(scene, [])
+    scene.bench.policy = Policy()
+    return attack.breach(scene, scene.inside(replace(attack, stage=nothing)))
 
 
 def _with_the_mirror(scene: Scene, attack: Attack) -> bool:
     """Run it with the mirror's objects in the place of those that may be read."""
-    workspace = scene.bench.workspace
-    mirror = Readable(workspace.repository.mirror / "objects", workspace.base_commit, "")
-    with patch.object(readable, "of", return_value=mirror):
+    with patch.object(readable, "of", readable.of_mirror):
         return attack.breach(scene, scene.inside(attack))
 
 
-MIRROR = Control("the same with the mirror's objects mounted", _with_the_mirror)
-_hidden = partial(Attack, group=Group.HIDDEN, language="bash", breach=tells, control=BARE)
+_hidden = partial(
+    Attack,
+    group=Group.HIDDEN,
+    language="bash",
+    breach=tells,
+    stage=_commit,
+    stopped_by="not in the tree",
+    control=Control("the same in a tree that has the files", _with_the_files),
+)
 _history = partial(
-    _hidden, stage=_commit, control=MIRROR, stopped_by="a pack of the base without hidden paths, and no history"
+    _hidden,
+    stopped_by="a pack of the base without hidden paths, and no history",
+    control=Control("the same with the mirror's objects mounted", _with_the_mirror),
 )
 
 HIDES = (
-    _hidden("A file that the policy hides is read", script=FIND, stage=_hide, stopped_by="covered by a mount"),
+    _hidden("A file that the policy hides is read", script=FIND),
+    _hidden("A file that the policy hides is given another name", script=RENAME),
+    _hidden("A file that the policy hides is moved where nobody looks, or closed and opened", script=MOVE),
     _hidden(
-        "A file that the policy hides is given another name",
-        script=RENAME,
-        stage=_hide,
-        stopped_by="covered by a mount, its folders can't be renamed",
+        "A file that the policy hides is put back under its old name after its folder was moved",
+        script="mv deep old; git checkout -q -- . ; git stash -q; git reset -q --hard; cat {deep,old}/private/*",
     ),
     _history(
         "A committed file that the policy hides is shown at the base",

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import site
 import socket
 import subprocess
 import sys
@@ -97,3 +98,15 @@ def test_as_root_it_becomes_somebody_who_owns_nothing(tmp_path: Path, monkeypatc
     monkeypatch.setattr(calls, "ALLOWED", calls.ALLOWED | {"getuid": (102, 174)})
     monkeypatch.setattr(calls, "program", lambda: seccomp.only(calls.ALLOWED))
     assert parse({"try": [], "who": True}, tmp_path)["uid"] == apart.NOBODY
+
+
+HEAVY = {"dataclasses", "django", "importlib.resources", "inspect", "site", "workspaces"}
+
+
+def test_a_reader_of_sources_is_there_in_no_time() -> None:
+    code = "import sys, child, testsource; testsource.load(); print(*sys.modules)"
+    path = f"import sys; sys.path = [*{list(map(str, apart.FOLDERS))}, *sys.path, *{site.getsitepackages()}]"
+    start = [sys.executable, "-I", "-S", "-c", f"{path}; {code}"]
+    loaded = set(subprocess.run(start, capture_output=True, check=True, text=True).stdout.split())
+    assert "tree_sitter" in loaded
+    assert not loaded & HEAVY

@@ -123,8 +123,10 @@ def test_a_secret_is_masked_in_all_that_is_kept(place: Workspace) -> None:
     assert "a-very-secret" not in whole + found.output_tail + "".join(said)
 
 
-def test_what_the_policy_hides_is_covered(place: Workspace) -> None:
-    (found,) = ran(place, "cat README.md", hidden=("README.md",))
+def test_what_the_policy_hides_is_not_there(place: Workspace) -> None:
+    place.hidden = ["README.md"]
+    (found,) = ran(place, "cat README.md; git status --short; git log -p")
+    assert "No such file" in found.output_tail
     assert "Adds numbers" not in found.output_tail
 
 

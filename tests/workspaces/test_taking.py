@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import GIT_ENV, git
 from tests.workspaces.places import prepared, statuses, take, taken
 from workspaces import keeping, known, snapshots, sources, store
+from workspaces.diffs import LISTED
 from workspaces.git import Git
 from workspaces.models import Repository, Snapshot, Workspace
 from workspaces.store import StoreError
@@ -192,3 +193,41 @@ def test_two_threads_at_one_tree_take_one_snapshot_of_a_change(repository: Repos
     for thread in threads:
         thread.join()
     assert len([each for each in results if each is not None]) == 1
+
+
+def test_what_can_not_be_stored_is_named_by_the_latest_snapshot_though_nothing_changed(workspace: Workspace) -> None:
+    def left_out() -> tuple[list[str], int]:
+        latest = store.latest(workspace)
+        assert all("device, FIFO or socket" in row["why"] for row in latest.skipped)
+        return [row["path"] for row in latest.skipped], latest.skipped_count
+
+    os.mkfifo(workspace.tree / "pipe")
+    assert take(workspace) is None
+    assert left_out() == (["pipe"], 1)
+    (workspace.tree / "calc.py").write_text("changed\n")
+    os.mkfifo(workspace.tree / "tests" / "pipe")
+    taken(workspace, "calc.py")
+    assert left_out() == (["pipe"], 1)
+    taken_nothing = take(workspace, "tests/pipe")
+    assert taken_nothing is None
+    assert left_out() == (["pipe", "tests/pipe"], 2)
+    (workspace.tree / "pipe").unlink()
+    assert take(workspace) is None
+    assert left_out() == (["tests/pipe"], 1)
+
+
+def test_more_than_is_listed_is_counted(workspace: Workspace) -> None:
+    for number in range(LISTED + 5):
+        os.mkfifo(workspace.tree / f"pipe-{number:03}")
+    assert take(workspace) is None
+    latest = store.latest(workspace)
+    assert (len(latest.skipped), latest.skipped_count) == (LISTED, LISTED + 5)
+
+
+def test_a_tree_laid_out_anew_forgets_what_only_the_old_one_had(workspace: Workspace) -> None:
+    os.mkfifo(workspace.tree / "pipe")
+    assert take(workspace) is None
+    workspace.epoch = 2
+    workspace.save()
+    snapshots.prepare(workspace)
+    assert store.latest(workspace).skipped_count == 0

@@ -5,9 +5,10 @@ and after which the process can open nothing any more; and `parse(file, args)`, 
 input, no path, and returns what JSON can hold.
 """
 
-import contextlib
 import json
 import os
+import select
+import site
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,11 @@ TICK_S = 0.25
 NOBODY = 65534
 """The user that it becomes where the server is root: the kernel's own overflow uid, which owns nothing."""
 FOLDERS = (Path(__file__).resolve().parent,)
-"""Where it finds its own modules."""
-_BOOT = "import sys; sys.path[:0] = sys.argv[1].split(':'); import child; child.main(*sys.argv[2:])"
+"""Where it finds its own modules; packages it finds where the server does, without what `site` would run."""
+_BOOT = (
+    "import sys; own, packages = (each.split(':') for each in sys.argv[1:3]); sys.path = [*own, *sys.path, *packages]; "
+    "import child; child.main(*sys.argv[3:])"
+)
 
 
 class Failed(Exception):
@@ -64,7 +68,7 @@ def parse(
     """
     caps = caps or Caps()
     os.lseek(file.fileno(), 0, os.SEEK_SET)
-    command = [sys.executable, "-I", "-B", "-c", _BOOT, *_told(caps, module), json.dumps(args)]
+    command = [sys.executable, "-I", "-S", "-c", _BOOT, *_told(caps, module), json.dumps(args)]
     with tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(
             command, stdin=file.fileno(), stdout=answer, stderr=subprocess.DEVNULL, cwd="/", env={"LANG": "C.UTF-8"}
@@ -82,21 +86,21 @@ def _told(caps: Caps, module: str) -> list[str]:
         raise Failed(f"it would not be parsed safely on this server: {error}") from None
     limits = f"{caps.memory_bytes},{caps.cpu_seconds},{ANSWER_BYTES}"
     uid = str(NOBODY) if is_root() else ""
-    return [":".join(map(str, FOLDERS)), module, limits, uid, program.hex()]
+    places = [":".join(map(str, folders)) for folders in (FOLDERS, site.getsitepackages())]
+    return [*places, module, limits, uid, program.hex()]
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: int, stop: Callable[[], bool]) -> None:
     deadline = time.monotonic() + seconds
     try:
-        while True:
-            left = deadline - time.monotonic()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, min(TICK_S, left)))
-                return
-            if stop():
-                raise GivenUp
-            if left <= 0:
-                raise Failed(f"it takes more than {seconds} seconds")
+        with open(os.pidfd_open(process.pid), "rb", buffering=0) as end:
+            ended = select.poll()
+            ended.register(end, select.POLLIN)
+            while not ended.poll(1000 * max(0.0, min(TICK_S, deadline - time.monotonic()))):
+                if stop():
+                    raise GivenUp
+                if time.monotonic() >= deadline:
+                    raise Failed(f"it takes more than {seconds} seconds")
     finally:
         process.kill()
         process.wait()

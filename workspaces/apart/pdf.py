@@ -35,8 +35,8 @@ def load() -> None:
 def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:
     """Return the number of pages and the text of those asked for.
 
-    `args`: spans ([[first, last], …], or null for all), most (pages), chars. Pages past `chars` are left out, the
-    first is cut after one character more; a text of None stands for a page that can't be read.
+    `args`: spans ([[first, last], …], or null for all), most (pages), chars, more. Pages past `chars` are left out,
+    the first is cut after `more` characters more; a text of None stands for a page that can't be read.
     """
     try:
         reader = PdfReader(file)
@@ -51,16 +51,16 @@ def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:
     numbers = [number for first, last in spans for number in range(first, min(last, total) + 1)]
     if len(numbers) > args["most"] or any(first > total for first, _ in spans):
         return {"total": total, "pages": []}
-    return {"total": total, "pages": _pages(reader, numbers, args["chars"])}
+    return {"total": total, "pages": _pages(reader, numbers, args["chars"], args["more"])}
 
 
-def _pages(reader: PdfReader, numbers: list[int], chars: int) -> list[tuple[int, str | None]]:
+def _pages(reader: PdfReader, numbers: list[int], chars: int, more: int) -> list[tuple[int, str | None]]:
     pages: list[tuple[int, str | None]] = []
     for number in numbers:
         text = _text(reader.pages[number - 1])
         if pages and len(text or "") > chars:
             break
-        pages.append((number, text and text[: chars + 1]))
+        pages.append((number, text and text[: chars + more]))
         chars -= len(text or "")
     return pages
 

@@ -2,6 +2,8 @@
 
 import gc
 import importlib
+import importlib.machinery
+import importlib.util
 import time
 from typing import Any, BinaryIO
 
@@ -27,9 +29,20 @@ def load() -> None:
     for name in ("nodes", "units"):
         _MODULES[name] = importlib.import_module(f"tongues.{name}")
     for language, (package, function, module) in GRAMMARS.items():
-        grammar = tree_sitter.Language(getattr(importlib.import_module(package), function)())
+        grammar = tree_sitter.Language(getattr(_binding(package), function)())
         tongue = importlib.import_module(f"tongues.{module}").TONGUE
         _READY[language] = (tree_sitter.Parser(grammar), grammar, tongue)
+
+
+def _binding(package: str) -> Any:
+    """Return the compiled part of a grammar's package; what is beside it takes longer to import than all else."""
+    about = importlib.util.find_spec(package)
+    compiled = importlib.machinery.PathFinder.find_spec("_binding", about.submodule_search_locations if about else None)
+    if compiled is None or compiled.loader is None:
+        raise ModuleNotFoundError(f"There is no compiled grammar in {package}.")
+    module = importlib.util.module_from_spec(compiled)
+    compiled.loader.exec_module(module)
+    return module
 
 
 def parse(file: BinaryIO, args: dict[str, Any]) -> dict[str, Any]:

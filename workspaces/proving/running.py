@@ -79,7 +79,6 @@ def run(
     environment: Path | None,
     on_text: Callable[[str], None],
     cancelled: threading.Event,
-    hidden: tuple[str, ...] = (),
     withheld: tuple[tuple[str, str], ...] = (),
 ) -> list[CommandResult]:
     """Run the commands one after the other on a tree of the run store, and return how each ended.
@@ -88,9 +87,9 @@ def run(
     There is no network and no secret; `withheld` is masked. Where the sandbox can't start, or after a cancel, the rest
     is not run. Raises TreeError, OSError, GitError where the tree can't be laid out.
     """
-    made = fresh.lay_out(workspace, tree, name, hidden)
+    made = fresh.lay_out(workspace, tree, name)
     try:
-        place = sandbox.hiding(_place(workspace, made, environment, withheld), hidden)
+        place = _place(workspace, made, environment, withheld)
         limits = _limits()
         paths = tuple(store.listing(store.ensure(workspace.repository), tree))
         work = _Work(workspace, made, place, name, limits, on_text, cancelled, paths)

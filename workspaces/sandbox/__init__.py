@@ -1,6 +1,6 @@
 """The wall around commands: what a command may see and use, and the run of one command inside it."""
 
-from workspaces.sandbox.covering import hiding
+from workspaces.sandbox.covering import covered
 from workspaces.sandbox.identity import own, worker_uid
 from workspaces.sandbox.leftovers import end_leftover, sweep
 from workspaces.sandbox.limits import Limit, met
@@ -20,9 +20,9 @@ __all__ = [
     "Tree",
     "Way",
     "bounds",
+    "covered",
     "disk_is_full",
     "end_leftover",
-    "hiding",
     "hints",
     "how_it_ended",
     "met",

@@ -161,13 +161,13 @@ def hidden_covers(place: Place) -> tuple[list[str], list[str]]:
     files: set[Path] = set()
     root = Path(os.path.realpath(place.tree))
     for name in place.hidden:
-        real = Path(os.path.realpath(root / name))
-        if not real.is_relative_to(root) or real == root:
+        path = root / name
+        if path.is_symlink():  # what it leads to is hidden by its own name, or not at all
             continue
-        if real.is_dir():
-            folders.add(real)
-        elif real.exists():
-            files.add(real)
+        if path.is_dir():
+            folders.add(path)
+        elif path.exists():
+            files.add(path)
     outermost, lone = (
         [path for path in sorted(paths) if folders.isdisjoint(path.parents)] for paths in (folders, files)
     )

@@ -62,6 +62,8 @@ class Place:
     """What set-up made for this run's key (see workspaces/setup.py); None: nothing."""
     network: tuple[str, ...] = ()
     """host:port that the command may reach through the proxy; empty: no network at all."""
+    covering: tuple[str, ...] = ()
+    """Globs of paths that the tree holds and a command may not see; they are found before each (see covering.py)."""
     hidden: tuple[str, ...] = ()
     """Paths below the tree that are covered (see covering.py)."""
     pinned: tuple[str, ...] = ()

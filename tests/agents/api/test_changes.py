@@ -133,3 +133,12 @@ def test_sakura_documents_are_listed_and_read(viewer: Caller, changed: Run) -> N
     assert [entry["name"] for entry in folder["entries"]] == ["SAKURA.md"]
     assert viewer.get(f"/runs/{changed.pk}/sakura", path="SAKURA.md").json()["text"] == "# How we work\n"
     assert viewer.get(f"/runs/{changed.pk}/sakura", path="../poem.txt").status_code == 404
+
+
+def test_what_can_not_be_stored_is_named(viewer: Caller, changed: Run) -> None:
+    assert viewer.get(f"/runs/{changed.pk}/changes").json()["left_out"] == []
+    os.mkfifo(changed.place.tree / "pipe")
+    snapshots.take(changed.place, call_id="", step=0, paths=None)
+    body = viewer.get(f"/runs/{changed.pk}/changes").json()
+    assert body["left_out"] == [{"path": "pipe", "why": "it is a device, FIFO or socket"}]
+    assert body["left_out_count"] == 1

@@ -53,7 +53,10 @@ class Given:
 
 @dataclass
 class Bench:
-    """One agent at one workspace. `call` returns the result; `printed` is what was pushed while a tool worked."""
+    """One agent at one workspace. What its policy hides is covered, unless it was hidden before the tree was laid out.
+
+    `call` returns the result; `printed` is what was pushed while a tool worked.
+    """
 
     workspace: Workspace
     agent: str = "implementer"
@@ -96,7 +99,8 @@ class Bench:
                 home=self.workspace.home,
                 mode=self.mode,
                 uid=sandbox.worker_uid(self.workspace.pk),
-                objects=readable.of(self.workspace, self.rules.hidden).objects,
+                objects=readable.of(self.workspace).objects,
+                covering=() if self.workspace.hidden else self.rules.hidden,
                 network=self.network,
             ),
             cancelled=self.cancelled,

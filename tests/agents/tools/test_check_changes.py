@@ -231,3 +231,15 @@ def test_the_whole_workspace_can_be_asked_for_by_any_of_its_names(bench: Bench, 
     bench.write("calc.py", "changed\n")
     assert "calc.py" in bench.call("check_changes", paths=[path]).content
     assert "calc.py" in bench.call("check_changes", paths=[str(bench.tree)]).content
+
+
+def test_what_can_not_be_kept_is_told(bench: Bench) -> None:
+    bench.call("run_command", command="mkfifo pipe; for n in $(seq 60); do mkfifo tests/$n; done; echo x > new")
+    result = bench.call("check_changes")
+    assert "Not kept, so in no diff and no branch:\n  pipe: it is a device, FIFO or socket\n" in result.content
+    assert "… and 51 more" in result.content
+    assert (result.data["left_out"][0]["path"], result.data["left_out_count"]) == ("pipe", 61)
+    assert "pipe" not in bench.call("check_changes", paths=["tests/7"]).content
+    bench.call("run_command", command="rm new")
+    assert "Nothing is changed" in bench.call("check_changes").content
+    assert "pipe" in bench.call("check_changes").content

@@ -1,5 +1,6 @@
 """The review page beside its diff: the proof, the integrity of the tests, claims and facts, what approval asks."""
 
+import os
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.agents.reviewing import FIXED, Scene, scene
 from tests.agents.views.pages import Page
 from tests.agents.views.test_reviews import page, said
 from tests.conftest import person
+from workspaces import snapshots
 from workspaces.models import Repository
 
 pytestmark = pytest.mark.django_db
@@ -325,3 +327,13 @@ def test_the_card_alone_takes_few_queries(reader: Client, made: Scene) -> None:
     with CaptureQueriesContext(connection) as queries:
         page(reader, made.run, part="proof")
     assert len(queries) <= 10, [query["sql"][:160] for query in queries]
+
+
+def test_what_can_not_be_kept_is_shown(reader: Client, made: Scene) -> None:
+    assert "Not kept" not in said(page(reader, made.run))
+    os.mkfifo(made.run.place.tree / "<b>pipe")
+    snapshots.take(made.run.place, call_id="", step=0, paths=None)
+    html = page(reader, made.run)
+    assert "Not kept 1 path" in said(html)
+    assert "it is a device, FIFO or socket" in said(html)
+    assert "<b>pipe" not in html

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import BEGAN, mirrored
 from tests.conftest import git as plain_git
-from tests.workspaces.places import mirrored
 from workspaces import sources, store
 from workspaces.git import Git
 from workspaces.models import Workspace
@@ -73,7 +73,8 @@ def begun(folder: Path, files: Mapping[str, What]) -> Project:
     for path, what in files.items():
         _write(folder / path, what)
     plain_git(folder, "add", "--all", "--force")
-    plain_git(folder, "commit", "--quiet", "--allow-empty", "-m", "The project")
+    dates = {"GIT_AUTHOR_DATE": BEGAN, "GIT_COMMITTER_DATE": BEGAN}
+    plain_git(folder, "commit", "--quiet", "--allow-empty", "-m", "The project", **dates)
     repository = mirrored(folder)
     base = sources.resolve(repository, "main")
     workspace = Workspace.objects.create(repository=repository, pk=1, base_name="main", base_commit=base, epoch=1)

@@ -396,6 +396,16 @@ def test_a_file_that_was_broken_before_is_compared_by_its_lines() -> None:
     ],
 )
 def test_hostile_files_take_little_time(path: str, filling: str) -> None:
+    text = filling * min(200_000 // len(filling), configuration.LINES_LIMIT // max(1, filling.count("\n")))
+    began = time.process_time()
+    found(path, "", text)
+    found(path, text, "x" + text)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("path", ["Makefile", "pom.xml", "build.gradle", "package.json", "tox.ini"])
+@pytest.mark.parametrize("filling", ["\\\n", "a:\n", "/*\n", "<!--\n"])
+def test_hostile_files_of_too_many_lines_take_little_time(path: str, filling: str) -> None:
     text = filling * (200_000 // len(filling))
     began = time.process_time()
     found(path, "", text)

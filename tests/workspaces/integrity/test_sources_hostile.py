@@ -6,57 +6,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspaces.integrity.hostile import MIB, NAMES, TEXTS, WORST, ends_within_bounds
 from workspaces import apart
 from workspaces.integrity import sources
 from workspaces.integrity.findings import FindingKind as Kind
 from workspaces.integrity.sources import Pair
 
-MIB = 1 << 20
-NAMES = {
-    "python": "tests/test_a.py",
-    "javascript": "a.test.js",
-    "typescript": "a.test.ts",
-    "go": "a_test.go",
-    "rust": "tests/a.rs",
-    "java": "src/test/java/ATest.java",
-    "ruby": "spec/a_spec.rb",
-}
-TEXTS = {
-    "open brackets": b"(" * MIB,
-    "open braces": b"{" * (MIB // 4),
-    "deep lists": b"[" * 100_000 + b"]" * 100_000,
-    "deep calls": b"f(" * 50_000 + b")" * 50_000,
-    "deep blocks": b"".join(b" " * at + b"if x:\n" for at in range(1000)),
-    "deep braces": b"if (x) {" * 20_000,
-    "long chain": b"a" + b".b()" * 100_000,
-    "long sum": b"assert " + b"1 + " * 100_000 + b"1\n",
-    "quotes": b'"' * (MIB // 2),
-    "backslashes": b"'" + b"\\" * MIB,
-    "one name": b"x" * MIB,
-    "not UTF-8": bytes(range(128, 256)) * 4000,
-    "lines of nothing": b"\n" * MIB,
-    "carriage returns": b"x = 1\r" * 15_000,
-    "minified": b"function a(b){return b?a(b-1):0};" * 8_000,
-    "many tests": b"".join(b"def test_%d():\n    assert %d\n" % (at, at) for at in range(8_000)),
-    "many names": b" ".join(b"x%d" % at for at in range(40_000)),
-    "not ends": b"assert " + b"not " * 100_000 + b"x\n",
-    "interpolations": b"f'{" * 20_000,
-    "comments": b"/*" * (MIB // 4),
-    "strings in templates": b"`${" * 50_000,
-    "heredocs": b"<<A <<B <<C\n" * 20_000,
-    "assertions": b"expect(expect(" * 20_000,
-}
+PART = 16
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_hostile_source_ends_within_bounds(text: str) -> None:
-    pairs = [Pair(path, b"", TEXTS[text]) for path in NAMES.values()]
-    started = time.monotonic()
-    found, unread = sources.compare(pairs)
-    assert time.monotonic() - started < 90
-    assert len(found) <= 200 * len(pairs)
-    assert all(len(each.new) <= 500 and len(each.name) <= 200 for each in found)
-    assert all(why for _, why in unread)
+def test_a_hostile_source_ends_within_bounds_in_each_language(text: str) -> None:
+    data = TEXTS[text][: len(TEXTS[text]) // PART]
+    ends_within_bounds([Pair(path, b"", data) for path in NAMES.values()], seconds=6)
+
+
+@pytest.mark.parametrize(("text", "language"), WORST.items())
+def test_a_hostile_source_of_the_largest_size_ends_within_bounds(text: str, language: str) -> None:
+    ends_within_bounds([Pair(NAMES[language], b"", TEXTS[text])], seconds=20)
+
+
+def test_every_hostile_source_is_read_at_its_largest() -> None:
+    assert WORST.keys() == TEXTS.keys()
 
 
 def rows(form: bytes, change: int = 0) -> bytes:

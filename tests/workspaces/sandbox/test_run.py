@@ -279,16 +279,16 @@ def test_giving_a_folder_away_follows_no_link(folder: Path) -> None:
 
 
 def test_a_disk_that_is_full_ends_the_command(run: Runner) -> None:
-    with pytest.raises(OSError, match="No space left"):
-        run_command(
-            "yes",
-            run.place,
-            Limits(),
-            spool=Path("/dev/full"),
-            on_bytes=lambda data: None,
-            cancelled=threading.Event(),
-            on_start=lambda pid, started: run.started.append((pid, started)),
-        )
+    outcome = run_command(
+        "yes",
+        run.place,
+        Limits(),
+        spool=Path("/dev/full"),
+        on_bytes=lambda data: None,
+        cancelled=threading.Event(),
+        on_start=lambda pid, started: run.started.append((pid, started)),
+    )
+    assert outcome.ending is Ending.DISK_LIMIT
     assert not end_leftover(*run.started[0])
 
 

@@ -1,7 +1,6 @@
 """What a check says: its sort, its two sides, how exact it is; read from a condition or from a call's arguments."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .grammar import Grammar, arguments, chain, dotted, norm, unwrapped
 from .nodes import Nodes
@@ -21,8 +20,7 @@ NOTHING = frozenset(("None", "null", "nil", "undefined"))
 TRUE, FALSE = frozenset(("True", "true", "1")), frozenset(("False", "false", "0", "None", "null", "nil"))
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One check. `sides`: what is looked at and what is expected, in the order of the text; `tol`: how near."""
 
     op: str
@@ -30,7 +28,7 @@ class Check:
     line: int = 0
     end: int = 0
     tol: str = ""
-    words: str = field(default="", compare=False)
+    words: str = ""
     """The check as it stands, without layout."""
 
     def told(self) -> list[Any]:

@@ -1,7 +1,7 @@
 """What is told of a language's grammar, and what is read by it alone: tokens without layout, chains of calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .nodes import Nodes
 
@@ -12,8 +12,7 @@ TOKENS_LIMIT = 4_000
 _CLOSING = frozenset((")", "]", "}", "|", ">"))
 
 
-@dataclass(frozen=True)
-class Grammar:
+class Grammar(NamedTuple):
     """Names of the kinds of nodes, by what they are to a reader of tests."""
 
     strings: frozenset[str]
@@ -38,7 +37,7 @@ class Grammar:
     """Stand around an expression and say nothing of it, such as an await."""
     passes: frozenset[str] = frozenset()
     """Statements that do nothing."""
-    macros: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    macros: Mapping[str, tuple[str, str]] = {}
     """Of calls whose arguments are mere tokens: the field of the name, the kind of what holds the tokens."""
 
 
@@ -112,8 +111,7 @@ def norm(g: Grammar, n: Nodes, node: int, without: Iterable[int] = ()) -> str:
     return joined(tokens(g, n, node, without)) if node >= 0 else ""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """One name of a chain, and the arguments that it is called with (-1: it isn't called)."""
 
     name: str
@@ -125,9 +123,12 @@ def chain(g: Grammar, n: Nodes, node: int) -> list[Link]:
     """Return `a(1).b.c(2)` as its links, the first first; [] where it is too long."""
     found: list[Link] = []
     args = -1
+    start = node
     for _ in range(CHAIN_LIMIT):
         n.spend(4)
         node = unwrapped(g, n, node)
+        if node in n.long_chains:
+            return []
         shape = g.calls.get(n.kinds[node])
         if n.kinds[node] in g.macros:
             found.append(_macro(g, n, node))
@@ -151,7 +152,20 @@ def chain(g: Grammar, n: Nodes, node: int) -> list[Link]:
         if inner < 0:
             return found[::-1]
         node = inner
+    _note_long(g, n, start)
     return []
+
+
+def _note_long(g: Grammar, n: Nodes, node: int) -> None:
+    """Keep which parts of a chain are too long themselves."""
+    path: list[int] = []
+    while node >= 0:
+        n.spend(4)
+        node = unwrapped(g, n, node)
+        path.append(node)
+        shape = None if n.kinds[node] in g.macros else g.calls.get(n.kinds[node])
+        node = n.field(node, shape[0]) if shape else -1
+    n.long_chains.update(path[:-CHAIN_LIMIT])
 
 
 def _macro(g: Grammar, n: Nodes, node: int) -> Link:

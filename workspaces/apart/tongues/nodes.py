@@ -46,6 +46,8 @@ class Nodes:
         self.fields: list[int] = []
         self.notes: dict[int, list[int]] = {}
         """What a language keeps of nodes, to look it up only once."""
+        self.long_chains: set[int] = set()
+        """Expressions that are known to be too long a chain, so that each part of one isn't followed anew."""
         self._field_ids: dict[str, int] = {}
         self._language = language
         self._lines: list[int] = []

@@ -1,8 +1,7 @@
 """What a language tells of a source: what is defined in it, what is said of tests beside them, what the file does."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .conditions import Check
 from .grammar import Grammar, Link, joined, norm, tokens
@@ -13,8 +12,7 @@ CASES_LIMIT = 20_000
 Guard = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """Something said of a test beside it. `what`: skip, xfail, only, retry, cases, test, … or "other"."""
 
     what: str
@@ -26,8 +24,7 @@ class Mark:
         return [self.what, self.words, self.line, [list(each) for each in self.cases]]
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """What a statement defines. `kind`: suite, test, helper, config; `parts`: the nodes that hold its statements."""
 
     kind: str
@@ -39,8 +36,7 @@ class Definition:
     checks: tuple[Check, ...] = ()
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """What a whole file does. `code` says what, `name` on what; the parent has the words for each code."""
 
     code: str
@@ -60,8 +56,7 @@ def no_facts(n: Nodes) -> Iterator[Fact]:
     return iter(())
 
 
-@dataclass(frozen=True)
-class Tongue:
+class Tongue(NamedTuple):
     """A language, as far as its tests go."""
 
     grammar: Grammar
@@ -83,8 +78,7 @@ class Tongue:
     """The names that are imported, each with where from, and the line."""
 
 
-@dataclass
-class Unit:
+class Unit(NamedTuple):
     kind: str
     name: str
     line: int
@@ -92,7 +86,7 @@ class Unit:
     marks: tuple[Mark, ...]
     params: str
     guards: tuple[Guard, ...]
-    steps: list[list[Any]] = field(default_factory=list)
+    steps: list[list[Any]]
 
     def told(self) -> dict[str, Any]:
         marks = [mark.told() for mark in self.marks]

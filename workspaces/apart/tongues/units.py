@@ -1,8 +1,7 @@
 """A file of code as units: tests, what they use, and what stands around them; each with its steps, checks and cases."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import conditions
 from .conditions import Check
@@ -36,8 +35,7 @@ SWALLOWS = frozenset(
 """Where one of these stands, a failure in the block that belongs to it may go by."""
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A stretch of statements that is still to be read."""
 
     nodes: tuple[int, ...]
@@ -59,7 +57,7 @@ class Reader:
         self._cases = 0
 
     def read(self) -> dict[str, Any]:
-        module = Unit("module", "", 1, self.n.end_line(0), (), "", ())
+        module = Unit("module", "", 1, self.n.end_line(0), (), "", (), [])
         self.units.append(module)
         todo = [_Place((0,), module, "", (), is_body=False, depth=0)]
         while todo:
@@ -131,7 +129,7 @@ class Reader:
         name = f"{place.prefix}{defined.name}"
         at = defined.node if defined.node >= 0 else node
         unit = Unit(
-            defined.kind, name, self.n.line(at), self.n.end_line(at), defined.marks, defined.params, place.guards
+            defined.kind, name, self.n.line(at), self.n.end_line(at), defined.marks, defined.params, place.guards, []
         )
         self.units.append(unit)
         if defined.checks:

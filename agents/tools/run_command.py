@@ -111,7 +111,8 @@ def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
     only_reads = ctx.effect is Effect.READ or (args.run_in_background and is_read_only(args.command))
     mode = Tree.READ if only_reads else ctx.place.mode
     secrets = ctx.secrets.for_command(args.command)
-    return sandbox.covered(replace(ctx.place, mode=mode, secrets=secrets))
+    place = replace(ctx.place, mode=mode, secrets=secrets, runs_on=args.run_in_background)
+    return sandbox.covered(place)
 
 
 def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:

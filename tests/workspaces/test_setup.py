@@ -2,10 +2,13 @@
 
 import importlib
 import json
+import os
+import platform
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +222,88 @@ def test_two_commands_at_once_do_not_share_a_layer(project: Project) -> None:
     slow.join(30)
     assert outcome.exit_code == 0
     assert any("thrown away" in note for note in outcome.applied["notes"])
+
+
+@contextmanager
+def running_on(workspace: Workspace, environment: Path | None, command: str, *, runs_on: bool = True) -> Iterator[None]:
+    """Let a command run meanwhile, as one in the background does, until it finds the file `done`."""
+    place = Place(workspace.tree, workspace.home, uid=worker_uid(1), environment=environment, runs_on=runs_on)
+    arguments: dict[str, Any] = {
+        "spool": workspace.outputs / "background",
+        "on_bytes": lambda data: None,
+        "cancelled": threading.Event(),
+        "on_start": lambda pid, started: None,
+    }
+    thread = threading.Thread(target=run_command, args=(command, place, Limits(timeout_s=60)), kwargs=arguments)
+    thread.start()
+    try:
+        while thread.is_alive() and not (workspace.tree / "up").exists():
+            thread.join(0.02)
+        yield
+    finally:
+        (workspace.tree / "done").touch()
+        thread.join(30)
+
+
+def with_lib(project: Project) -> tuple[Workspace, Path | None]:
+    project.set_up_with(MAKE_TOOL)
+    workspace = project.workspace(1)
+    (workspace.tree / "lib").mkdir()
+    own(workspace.tree, worker_uid(1))
+    return workspace, _ensure(workspace)
+
+
+WAIT = "touch up; while [ ! -e done ]; do sleep 0.05; done"
+
+
+def test_a_command_in_the_background_can_not_move_what_leads_to_set_up_s_folders(project: Project) -> None:
+    workspace, environment = with_lib(project)
+    with running_on(workspace, environment, f"mv lib other 2> said; ls lib > listed; {WAIT}"):
+        outcome, output = _run(workspace, environment, "ls lib/made; mv lib other && ls other/made && mv other lib")
+        assert not [note for note in outcome.applied["notes"] if "not mounted" in note]
+        assert output == "part\npart\n"
+    assert "busy" in (workspace.tree / "said").read_text()
+    assert "made" in (workspace.tree / "listed").read_text()
+
+
+def test_beside_one_that_does_not_hold_a_folder_set_up_s_is_not_mounted_there(project: Project) -> None:
+    workspace, environment = with_lib(project)
+    with running_on(workspace, environment, WAIT):
+        _run(workspace, environment, "mv lib old; mkdir lib")
+        outcome, output = _run(workspace, environment, "ls lib/made; tool")
+        assert output == "tool one\n"
+        assert "lib/made of set-up is not mounted: a command in the background may move it" in outcome.applied["notes"]
+    assert _run(workspace, environment, "ls lib/made")[1] == "part\n"
+
+
+SWAP = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+os.symlink("/oldroot{outside}", "link")
+open("up", "w").close()
+while not os.path.exists("done"):
+    libc.syscall(316, -100, b"lib", -100, b"link", 2)  # renameat2, to exchange the two
+    for _ in range(20000): pass
+"""
+
+
+@pytest.mark.parametrize("runs_on", [True, False], ids=["as in the background", "the control"])
+def test_no_folder_is_made_on_the_machine_through_a_link_that_is_swapped_in(
+    project: Project, folder: Path, runs_on: bool
+) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("the number of renameat2 is another one here")
+    workspace, environment = with_lib(project)
+    outside = folder / "outside"
+    outside.mkdir()
+    own(outside, worker_uid(1))
+    (workspace.tree / "swap.py").write_text(SWAP.format(outside=outside))
+    with running_on(workspace, environment, "/usr/bin/python3 swap.py", runs_on=runs_on):
+        for _ in range(30 if runs_on else 300):
+            _run(workspace, environment, "true")
+            if os.listdir(outside):
+                break
+    assert os.listdir(outside) == ([] if runs_on else ["made"])
 
 
 def test_a_failed_set_up_leaves_nothing_and_says_what_failed(project: Project) -> None:

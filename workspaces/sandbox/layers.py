@@ -6,13 +6,14 @@ import json
 import os
 import secrets
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from workspaces import cuts
-from workspaces.sandbox import environment
+from workspaces.sandbox import environment, mount_points
 from workspaces.sandbox.identity import own, own_folder
 from workspaces.sandbox.place import Place, Tree
 from workspaces.sandbox.removal import remove
@@ -70,7 +71,10 @@ def _copied(place: Place, held: ExitStack) -> Path:
 
 
 def made_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str]) -> list[str]:
-    """Return the mounts of what set-up made, each below a layer for the writes of this run or of this command."""
+    """Return the mounts of what set-up made, each below a layer for the writes of this run or of this command.
+
+    For a command that runs on, also those that keep the folders on the way there in their place.
+    """
     if place.environment is None:
         return []
     made = Made.read(place.environment)
@@ -79,16 +83,39 @@ def made_mounts(place: Place, held: ExitStack, *, overlay: bool, notes: list[str
         notes.append("what set-up made is read-only: this kernel gives no overlay to an ordinary user")
     mounts = []
     for part, host, inside in (("tree", place.tree, environment.TREE), ("home", place.home, environment.HOME)):
-        for name in getattr(made, part):
-            source = place.environment / part / name
-            if not _mount_point(host, PurePosixPath(name), place.uid, is_file=source.is_file()):
-                notes.append(f"{name} of set-up is not mounted: the run has something of its own there")
-            elif source.is_file() or not overlay:
-                mounts += ["--ro-bind", str(source), f"{inside}/{name}"]
+        sources = {name: place.environment / part / name for name in getattr(made, part)}
+        ways = _ways(host, sources, place.uid, notes)
+        if place.runs_on and (part == "home" or place.mode is Tree.WRITE):  # otherwise it can't change what lies there
+            mounts += _kept(host, inside, ways, held)
+        for name in ways:
+            if sources[name].is_file() or not overlay:
+                mounts += ["--ro-bind", str(sources[name]), f"{inside}/{name}"]
             else:
                 layer = upper and upper / part / name.replace("/", "%")
-                mounts += _layered(source, f"{inside}/{name}", layer, place.uid, held)
+                mounts += _layered(sources[name], f"{inside}/{name}", layer, place.uid, held)
     return mounts
+
+
+def _ways(host: Path, sources: Mapping[str, Path], uid: int | None, notes: list[str]) -> dict[str, mount_points.Way]:
+    """Return the way to each mount point below `host`; what can't be mounted is left out, with a note."""
+    ways: dict[str, mount_points.Way] = {}
+    for name, source in sources.items():
+        way = mount_points.ready(host, PurePosixPath(name), uid, is_file=source.is_file())
+        if way is None:
+            notes.append(f"{name} of set-up is not mounted: the run has something of its own there")
+        elif not mount_points.is_held(host, way):
+            notes.append(f"{name} of set-up is not mounted: a command in the background may move it")
+        else:
+            ways[name] = way
+    return ways
+
+
+def _kept(host: Path, inside: str, ways: Mapping[str, mount_points.Way], held: ExitStack) -> list[str]:
+    """Return the mounts that keep the folders on the ways in their place, and let others know of them."""
+    everything = {path: inode for way in ways.values() for path, inode in way.items()}
+    held.enter_context(mount_points.holding(host, everything))
+    folders = sorted(everything.keys() - ways.keys())
+    return [word for name in folders for word in ("--bind", str(host / name), f"{inside}/{name}")]
 
 
 def _upper(place: Place, held: ExitStack, notes: list[str]) -> Path | None:
@@ -121,38 +148,6 @@ def _clear(work: Path) -> None:
     """Remove the closed, empty folder that the kernel leaves, so that the run's folder can be removed like others."""
     with suppress(OSError):  # the kernel made none, or has it still; it makes do with an old one
         (work / "work").rmdir()
-
-
-def _mount_point(root: Path, name: PurePosixPath, uid: int | None, *, is_file: bool) -> bool:
-    """Make an empty folder or file to mount on and return True; False where the run put something else there.
-
-    No link is followed: the folders belong to the run.
-    """
-    opened: list[int] = []
-    try:
-        opened.append(os.open(root, os.O_DIRECTORY | os.O_PATH))
-        for part in name.parts[:-1]:
-            opened.append(os.open(part, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_PATH, dir_fd=opened[-1]))
-        return _place(opened[-1], name.name, uid, is_file=is_file)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    finally:
-        for handle in opened:
-            os.close(handle)
-
-
-def _place(parent: int, name: str, uid: int | None, *, is_file: bool) -> bool:
-    try:
-        if is_file:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=parent))
-        else:
-            os.mkdir(name, dir_fd=parent)
-    except FileExistsError:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        return (found.st_mode & 0o170000) == (0o100000 if is_file else 0o040000) and not (is_file and found.st_size)
-    if uid is not None:
-        os.chown(name, uid, uid, dir_fd=parent, follow_symlinks=False)
-    return True
 
 
 def hidden_covers(place: Place) -> tuple[list[str], list[str]]:

@@ -68,6 +68,8 @@ class Place:
     """Paths below the tree that are covered (see covering.py)."""
     pinned: tuple[str, ...] = ()
     """Folders below the tree that can't be renamed: a covered path would then fit the policy's glob no more."""
+    runs_on: bool = False
+    """It runs in the background, while other commands start in the same tree."""
     starts_at_real_path: bool = False
     """The command starts at the tree's path on the host, where that can be shown, so that `pwd` tells it."""
     secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)

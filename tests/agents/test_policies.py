@@ -244,6 +244,18 @@ def test_a_run_that_meets_a_broken_policy_fails_with_the_reason(
     assert run.policy == {}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_run_whose_stored_policy_can_not_be_read_any_more_does_not_go_on(launch: Callable[..., Run]) -> None:
+    run = launch({"implementer": [say(FINISH)]})
+    stored = policies.of_task(Policy(hidden=["*.pem"])).dump()
+    stored["rules"] = [["deny tool:a_tool_that_is_gone", "task"]]
+    Run.objects.filter(pk=run.pk).update(policy=stored)
+    run = work_once() or run
+    assert run.state is Status.FAILED
+    assert "a_tool_that_is_gone" in run.reason
+    assert not run.place.tree.exists()
+
+
 # --- in a run ------------------------------------------------------------------------------------------
 
 pytest_run = pytest.mark.django_db(transaction=True)

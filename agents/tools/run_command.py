@@ -13,6 +13,7 @@ from pydantic import AliasChoices, Field
 from agents.tools.base import Effect, Fact, Input, Output, Result, Rules, ToolContext, ToolError, tool
 from workspaces import outputs, sandbox
 from workspaces.background import Job
+from workspaces.known import memory
 from workspaces.sandbox import Ending, Limit, Outcome, Tree
 from workspaces.sandbox.printed import Shown, show
 from workspaces.shell import is_read_only, seconds_waited
@@ -112,7 +113,7 @@ def _place(ctx: ToolContext, args: RunCommand) -> sandbox.Place:
     mode = Tree.READ if only_reads else ctx.place.mode
     secrets = ctx.secrets.for_command(args.command)
     place = replace(ctx.place, mode=mode, secrets=secrets, runs_on=args.run_in_background)
-    return sandbox.covered(place)
+    return sandbox.covered(place, is_written=memory.is_written(place.tree))
 
 
 def _limits(ctx: ToolContext, args: RunCommand) -> sandbox.Limits:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from workspaces import globs
-from workspaces.known import memory
 from workspaces.paths import WorkspaceError
 from workspaces.sandbox.place import Place
 
@@ -17,16 +16,16 @@ LOOKED_AT = 500_000
 COVERED = 2_000
 
 
-def covered(place: Place) -> Place:
+def covered(place: Place, *, is_written: bool) -> Place:
     """Return the place with what fits its globs covered; a walk through the tree, none without globs.
 
     A folder that fits is covered as a whole, and none above a covered path can be renamed. Raises WorkspaceError where
-    not all can be found and covered, as it could be seen then: TOO_LARGE, or SANDBOX_UNAVAILABLE while a command of the
-    same tree runs on, since that may move it meanwhile.
+    not all can be found and covered, as it could be seen then: TOO_LARGE, or SANDBOX_UNAVAILABLE, also where the tree
+    `is_written` by a command that runs on, since that may move it meanwhile.
     """
     if not place.covering:
         return place
-    if memory.is_written(place.tree):
+    if is_written:
         raise _unfit("a command in the background may move what the policy hides, so no other can run; stop it first.")
     found: list[str] = []
     pinned: set[str] = set()

@@ -27,10 +27,17 @@ class FileDiff(NamedTuple):
 
 
 def compared(call: Told) -> dict[str, Any]:
-    """Return the files that differ, and their diffs where the model got them."""
+    """Return the files that differ, their diffs where the model got them, and what can't be kept."""
     files = [_file(call, each) for each in call.rows("files")]
-    more = max(0, (call.count("total") or 0) - len(files))
-    return {"files": files, "more": more, "diffs": _diffs(call), "cut": call.data.get("truncated") is True}
+    left_out = [(told.text(row.get("path")), told.text(row.get("why"))) for row in call.rows("left_out")]
+    return {
+        "files": files,
+        "more": max(0, (call.count("total") or 0) - len(files)),
+        "diffs": _diffs(call),
+        "cut": call.data.get("truncated") is True,
+        "left_out": left_out,
+        "left_out_more": max(0, (call.count("left_out_count") or 0) - len(left_out)),
+    }
 
 
 def _file(call: Told, row: dict[str, Any]) -> ChangedFile:

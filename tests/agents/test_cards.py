@@ -73,3 +73,15 @@ def test_a_long_coloured_output_is_bounded_and_its_whole_is_a_link_away(ran: Cal
     assert "left out" in html
     assert len(html) < 10 * BODY_CHARS
     assert reverse("run_output", args=[result.run_id, result.data["output_ref"]]) in html
+
+
+def test_a_comparison_names_what_can_not_be_kept(launch: Callable[..., Run], owner: User, client: Client) -> None:
+    make = {"name": "run_command", "input": {"command": "mkfifo 'p<b>'; echo x > new"}}
+    look = {"name": "check_changes", "input": {}}
+    launch({"implementer": [say(make), say(look), say(FINISH)], "reviewer": [review("approve")]})
+    run = work_once()
+    assert run is not None
+    result = next(each for each in run.events.filter(kind=Kind.TOOL_RESULT) if each.data["tool"] == "check_changes")
+    client.force_login(owner)
+    html = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "Not kept, so in no diff and no branch: <code>p&lt;b&gt;</code> (it is a device, FIFO or socket)" in html

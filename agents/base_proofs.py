@@ -26,15 +26,15 @@ def of(
     workspace: Workspace,
     tree: str,
     commands: Sequence[str],
-    hidden: Sequence[str],
+    visible: str,
     run: Callable[[], list[CommandResult]],
 ) -> list[CommandResult]:
     """Return what the commands showed at the base's `tree`: what is kept, or what `run` finds, which is kept then.
 
-    Two runs that look for the same at once both find it, and one's is kept. What says nothing of the base, such as a
-    command that was stopped, is not kept.
+    `visible`: the part of the tree that they saw, "" for all. Two runs that look for the same at once both find it, and
+    one's is kept. What says nothing of the base, such as a command that was stopped, is not kept.
     """
-    key = _key(workspace, tree, commands, hidden)
+    key = _key(workspace, tree, commands, visible)
     kept = BaseProof.objects.filter(repository=workspace.repository, key=key)
     if (row := kept.first()) is not None and (known := _read(row.commands)) is not None:
         kept.update(used_at=timezone.now())
@@ -47,8 +47,8 @@ def of(
     return found
 
 
-def _key(workspace: Workspace, tree: str, commands: Sequence[str], hidden: Sequence[str]) -> str:
-    told = [FORM, tree, list(commands), list(hidden), setup.key(workspace)]
+def _key(workspace: Workspace, tree: str, commands: Sequence[str], visible: str) -> str:
+    told = [FORM, tree, list(commands), visible, setup.key(workspace)]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """What an agent may do in its workspace: the defaults, the ordered rules of task and repository, and who it is."""
 
+import os
 import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from agents.policies import Applied
 from agents.protected import DEFAULTS, GIT, INSTALLATION, TASK, Baseline, Protection, by_itself, never, rule_of
 from agents.rules import Decision, Layer
 from agents.tools.base import REGISTRY, Effect, ToolError
-from workspaces import names, targets
+from workspaces import globs, names, targets, withheld
 from workspaces.paths import is_git
 from workspaces.shell import is_read_only
 
@@ -253,8 +254,25 @@ def rules_for(applied: Applied, agent: str, baseline: Collection[str] | None) ->
 
 
 def hidden_globs(applied: Applied) -> tuple[str, ...]:
-    """Return the globs of what a policy, with its rules, hides from every agent and from what an agent wrote."""
+    """Return the globs of what a policy, with its rules, hides from every agent."""
     return rules_for(applied, Agent.IMPLEMENTER, None).hidden
+
+
+def withholding(applied: Applied) -> withheld.Hides | None:
+    """Return what tells which paths of the base no agent gets to see; None where nothing can be hidden.
+
+    A name that is not UTF-8 is hidden as it is shown, or as it is.
+    """
+    rules = rules_for(applied, Agent.IMPLEMENTER, None)
+    if not rules.hidden:
+        return None
+    fits = globs.covering(rules.hidden)
+
+    def hides(path: bytes) -> bool:
+        shown, plain = names.shown(path), os.fsdecode(path)
+        return rules.hides(shown) or (shown != plain and fits(plain))
+
+    return hides
 
 
 def _base(applied: Applied, paths: Collection[str]) -> Baseline:

@@ -102,7 +102,10 @@ def make(work: Work) -> Found:
     made = _proof_tree(work, applied)
     work.check()
     try:
-        base = base_proofs.of(place, _base(work.run), applied.verify, place.hidden, lambda: _run_base(work, applied))
+        known = base_proofs.of(
+            place, _base(work.run), applied.verify, place.visible_tree, lambda: _run_base(work, applied)
+        )
+        base = _masked(work, known)
         now = _run(work, applied, made.tree, work.name)
     except WorkspaceError as error:
         return Found(ProofState.UNPROVEN, (f"The verify commands could not run: {error.message}",), report, made)
@@ -168,7 +171,15 @@ def _run(work: Work, applied: Applied, tree: str, name: str) -> list[CommandResu
         withheld=tuple(masks.values(Secret.objects.filter(repository=place.repository))),
     )
     work.check()
-    return found
+    return _masked(work, found)
+
+
+def _masked(work: Work, results: list[CommandResult]) -> list[CommandResult]:
+    """Return results whose tests' names hold no secret; what was kept before one was set may hold it."""
+    mask = masks.of_repository(work.run.place.repository_id)
+    if not mask:
+        return results
+    return [replace(each, tests={mask.text(name)[0]: state for name, state in each.tests.items()}) for each in results]
 
 
 def could_run(commands: list[dict[str, Any]]) -> bool:

@@ -1,8 +1,9 @@
 """The skills that an agent may load: which are offered, which an admin switched off, and what loading one does."""
 
 import hashlib
+import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from agents.models import DisabledSkill, Kind, Run
 from agents.narrowing import USE_SKILL, Loaded, NarrowedRules, allowed, remaining
 from agents.tools.base import LoadedSkill, Rules, SkillFile, ToolError
-from workspaces import skills
+from workspaces import cuts, skills
 from workspaces.models import Snapshot, Workspace
 from workspaces.paths import WorkspaceError
 from workspaces.shelves import FolderShelf
@@ -83,7 +84,7 @@ def listed(found: Iterable[Skill]) -> str:
 def _short(description: str) -> str:
     if len(description) <= DESCRIPTION_CHARS:
         return description or "(it has no description)"
-    return f"{description[: DESCRIPTION_CHARS - 1].rstrip()}…"
+    return f"{cuts.head(description, DESCRIPTION_CHARS - 1).rstrip()}…"
 
 
 class AgentSkills:
@@ -170,12 +171,13 @@ class AgentSkills:
     def read(self, name: str, file: str) -> SkillFile:
         """Return a file of the skill's folder, as it was at the baseline."""
         skill = self._find(name)
+        if self._hides(skill, posixpath.normpath(file)):
+            raise ToolError("DENIED", f"{file}: a rule hides it from agents; go on without it.")
+        inside = {path: item for path, item in skill.inside.items() if not self._hides(skill, path)}
         try:
-            path, text = skills.read_file(skill, file)
+            path, text = skills.read_file(replace(skill, inside=inside), file)
         except WorkspaceError as error:
             raise ToolError(error.code, error.message) from None
-        if self._hides(skill, path):
-            raise ToolError("DENIED", f"{file}: a rule hides it from agents; go on without it.")
         return SkillFile(skill.name, origin_of(skill), path, _in_tree(skill, skill.path_of(path)), text)
 
     # --- what changes as the agent works ---------------------------------------------------------------

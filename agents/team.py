@@ -26,13 +26,14 @@ from agents.loop import Ended
 from agents.models import Agent, CallState, Kind, Proof, ProofState, Review, Status, ToolCall, Verdict
 from agents.session import Session, Stopped
 from agents.streams import OpenStream
-from workspaces import background, fresh, sandbox, setup, snapshots
+from workspaces import background, fresh, sandbox, setup, snapshots, withheld
 from workspaces.files import put_back_interrupted
 from workspaces.models import Snapshot
 from workspaces.tidying import remove_old_trees
 
 LEFTOVERS = 200
 """Processes of a lost worker that are ended at once."""
+LAID_OUT_ANEW = "The workspace was laid out anew, without ignored files and what no snapshot holds. {why}"
 JOBS_LOST = (
     "The server went down, and with it what you had in the background: {jobs}. "
     "Their ids mean nothing any more; start them again if you need them."
@@ -68,18 +69,31 @@ def _prepare(session: Session) -> None:
     workspace, lease = session.place, session.lease
     lost = _end_leftovers(session)
     fresh.clear(workspace)
-    hidden = list(policy.hidden_globs(_settled_policy(session)))
-    is_as_hidden = workspace.hidden == hidden  # not so before the first time, nor in a tree of an older version
-    if workspace.epoch and lease.kept_tree and workspace.tree.is_dir() and is_as_hidden:
+    shows_another = withheld.hide(workspace, policy.withholding(_settled_policy(session)))
+    if workspace.epoch and lease.kept_tree and workspace.tree.is_dir() and not shows_another:
         put_back_interrupted(workspace.tree, workspace.folder / "rescue")
-        snapshots.align(workspace)
+        _align(session)
     else:
-        workspace.epoch, workspace.hidden = lease.epoch, hidden
-        workspace.save(update_fields=["epoch", "hidden"])
-        snapshots.prepare(workspace)
-        remove_old_trees(workspace)
+        _lay_out(session)
     _tell_baseline(session)
     _tell_jobs_ended(session, lost)
+
+
+def _lay_out(session: Session) -> None:
+    workspace = session.place
+    workspace.epoch = session.lease.epoch
+    workspace.save(update_fields=["epoch", "visible_tree"])
+    snapshots.prepare(workspace)
+    remove_old_trees(workspace)
+
+
+def _align(session: Session) -> None:
+    """Bring the kept tree to the latest snapshot; make it anew where what no snapshot holds is in the way."""
+    try:
+        snapshots.align(session.place)
+    except snapshots.TreeError as error:
+        _lay_out(session)
+        session.note(LAID_OUT_ANEW.format(why=error.message))
 
 
 def _settled_policy(session: Session) -> policies.Applied:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,18 +162,18 @@ def known_of(workspace: Workspace, git: Git, before: Snapshot) -> Known:
     kept = memory.get(workspace.tree, before.tree)
     if kept is not None:
         return kept
-    known = read_of(git, at(workspace, 0).tree, before.tree, workspace.hidden)
+    known = read_of(git, at(workspace, 0).tree, before.tree, workspace)
     memory.keep(workspace.tree, known)
     return known
 
 
-def read_of(git: Git, baseline: str, tree: str, hidden: Sequence[str] = ()) -> Known:
+def read_of(git: Git, baseline: str, tree: str, workspace: Workspace | None = None) -> Known:
     """Return what the store says of a tree and its baseline: no stat, so the next look reads every file.
 
-    `hidden`: globs of what agents may not see of the baseline.
+    `workspace`: whose tree it is, where some of the baseline may be hidden from its agents.
     """
     entries = listing(git, baseline)
-    kept = withheld.among(hidden, entries)
+    kept = withheld.among(git, workspace, entries) if workspace is not None else frozenset()
     if tree == baseline:
         tally = Tally({}, Totals(0, 0, 0), tree, set())
         return Known(tree, dict(entries), entries, baseline, withheld=kept, tally=tally)

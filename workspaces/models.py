@@ -77,8 +77,8 @@ class Workspace(models.Model):
         default=-1, help_text="The snapshot that the tree on disk was last in line with."
     )
 
-    hidden = models.JSONField(
-        default=list, help_text="Globs of what its agents may not see; set before its tree is laid out."
+    visible_tree = models.CharField(
+        max_length=40, blank=True, help_text="The tree of the base that its agents may see; empty: all, with history."
     )
 
     def __str__(self) -> str:

@@ -1,12 +1,11 @@
 """What an agent's git may read: all of the mirror, or, where a policy hides paths, the base without them."""
 
-import hashlib
 import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces import objects, store, withheld
+from workspaces import objects, store
 from workspaces.git import Git
 from workspaces.models import Workspace
 from workspaces.sandbox.removal import remove
@@ -32,10 +31,9 @@ def of(workspace: Workspace) -> Readable:
     parent: what is hidden may be anywhere in the history, in other branches, and in what the mirror fetches meanwhile.
     """
     git = store.ensure(workspace.repository)
-    if not workspace.hidden:
+    if not workspace.visible_tree:
         return of_mirror(workspace)
-    told = json.dumps([workspace.base_commit, workspace.hidden])
-    folder = workspace.readable / hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()[:16]
+    folder = workspace.readable / workspace.visible_tree
     known = _known(folder)
     if known is None:
         _make(git, workspace, folder)
@@ -60,7 +58,7 @@ def _known(folder: Path) -> Readable | None:
 
 
 def _make(git: Git, workspace: Workspace, folder: Path) -> None:
-    tree = withheld.without(git, workspace, store.tree_of(git, workspace.base_commit))
+    tree = workspace.visible_tree
     commit = objects.write(workspace.repository.store, "commit", _commit_data(git, workspace.base_commit, tree))
     workspace.readable.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix="making-", dir=workspace.readable))

@@ -43,7 +43,7 @@ def restore(workspace: Workspace, wanted: Wanted, step: int) -> Restored:
         come = [path for path, entry in differing.items() if entry is not None]
         cleared = [path for path in _in_the_way(known, come) if path not in differing]
         faults: dict[bytes, str] = {}
-        _make_way(workspace, come)
+        _make_way(workspace, known, come)
         everything = {**differing, **dict.fromkeys(cleared)}
         trees.put(git, workspace.tree, everything, worker_uid(workspace.pk), faults)
         made = snapshots.take(workspace, call_id="", step=step, paths=[shown(path) for path in everything])
@@ -60,11 +60,14 @@ def _in_the_way(known: Known, come: Iterable[bytes]) -> set[bytes]:
     return {each for each in above if each in known.entries} | below
 
 
-def _make_way(workspace: Workspace, come: Iterable[bytes]) -> None:
-    """Take away what holds nothing: links and the like where folders were, and empty folders where files were."""
+def _make_way(workspace: Workspace, known: Known, come: Iterable[bytes]) -> None:
+    """Take away what holds nothing: links and the like where folders were, and empty folders where files were.
+
+    A file where a folder holds something hidden goes too: no snapshot could ever have it.
+    """
     paths = list(come)
     for parent in sorted({parent for path in paths for parent in parents(path)}):
         with suppress(OSError, trees.TreeError):
-            trees.remove_hollow(workspace.tree, parent)
+            trees.remove_hollow(workspace.tree, parent, also_files=parent in known.withheld_folders)
     for path in paths:
         trees.remove_empty(workspace.tree, path)

@@ -267,7 +267,7 @@ def totals(workspace: Workspace, snapshot: Snapshot) -> Totals:
 
 def _learn(workspace: Workspace, git: Git, baseline: Snapshot, latest: Snapshot) -> None:
     """Note the stats of a tree just laid out, so that the first full scan needs not read every file."""
-    known = read_of(git, baseline.tree, latest.tree, workspace.hidden)
+    known = read_of(git, baseline.tree, latest.tree, workspace)
     with memory.locked(workspace.tree), scanning.looking(workspace, git, known, None, trusting=True) as scan:
         memory.keep(workspace.tree, known)
     _note_left_out(latest, _left_out(latest, scan, None))

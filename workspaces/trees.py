@@ -124,11 +124,11 @@ def remove_empty(root: Path, path: bytes) -> None:
             os.rmdir(name, dir_fd=parent)
 
 
-def remove_hollow(root: Path, path: bytes) -> None:
-    """Take away a link, FIFO, socket or device: there is nothing in it that could be lost."""
+def remove_hollow(root: Path, path: bytes, *, also_files: bool = False) -> None:
+    """Take away a link, FIFO, socket or device, in which nothing can be lost, or a file where that is asked for."""
     with suppress(FileNotFoundError), _parent(root, path, None, make=False) as (handle, name):
         mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
-        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        if not stat.S_ISDIR(mode) and (also_files or not stat.S_ISREG(mode)):
             os.unlink(name, dir_fd=handle)
 
 

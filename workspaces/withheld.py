@@ -1,26 +1,39 @@
 """What a policy hides of a base: it lies in no tree that agents work in, and snapshots carry it on as it was."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from workspaces import globs, store
+from workspaces import store
 from workspaces.git import Git
 from workspaces.models import Workspace
-from workspaces.names import shown
+
+Hides = Callable[[bytes], bool]
 
 
-def among(hidden: Sequence[str], paths: Iterable[bytes]) -> frozenset[bytes]:
-    """Return the paths that the globs hide, as bytes that are not UTF-8 are shown, or as they are."""
-    if not hidden:
+def hide(workspace: Workspace, hides: Hides | None) -> bool:
+    """Set which part of the base its agents may see (None: all of it) and return whether that is another one now.
+
+    The row is the caller's to save. Raises GitError.
+    """
+    git, visible = store.ensure(workspace.repository), ""
+    if hides is not None:
+        base = store.tree_of(git, workspace.base_commit)
+        gone = [path for path in store.listing(git, base) if hides(path)]
+        visible = store.build_tree(git, base, dict.fromkeys(gone)) if gone else base
+    before, workspace.visible_tree = workspace.visible_tree, visible
+    return before != visible
+
+
+def among(git: Git, workspace: Workspace, base: Iterable[bytes]) -> frozenset[bytes]:
+    """Return which paths of the base's tree are hidden."""
+    if not workspace.visible_tree:
         return frozenset()
-    hides = globs.covering(tuple(hidden))
-    return frozenset(path for path in paths if hides(shown(path)) or hides(os.fsdecode(path)))
+    return frozenset(base) - store.listing(git, workspace.visible_tree).keys()
 
 
 def without(git: Git, workspace: Workspace, tree: str) -> str:
     """Return a tree of the workspace without what is hidden of its base; the tree itself where that is nothing."""
-    if not workspace.hidden:
+    base = store.tree_of(git, workspace.base_commit)
+    if workspace.visible_tree in ("", base):
         return tree
-    base = store.listing(git, store.tree_of(git, workspace.base_commit))
-    gone = among(workspace.hidden, base)
-    return store.build_tree(git, tree, dict.fromkeys(gone)) if gone else tree
+    gone = among(git, workspace, store.listing(git, base))
+    return store.build_tree(git, tree, dict.fromkeys(gone))

@@ -81,7 +81,6 @@ def test_a_comparison_names_what_can_not_be_kept(launch: Callable[..., Run], own
     launch({"implementer": [say(make), say(look), say(FINISH)], "reviewer": [review("approve")]})
     run = work_once()
     assert run is not None
-    result = next(each for each in run.events.filter(kind=Kind.TOOL_RESULT) if each.data["tool"] == "check_changes")
     client.force_login(owner)
     html = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Not kept, so in no diff and no branch: <code>p&lt;b&gt;</code> (it is a device, FIFO or socket)" in html

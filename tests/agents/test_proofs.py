@@ -1,5 +1,6 @@
 """Proofs of done: made by Sakura itself, on a tree of its own, and what a run, a reviewer and a human make of them."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from agents import (
     proofs,
     reverts,
     review,
+    secrets,
     team,
     worker,
 )
@@ -32,8 +34,10 @@ from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_team import EDIT, FINISH, READ, results, say
 from tests.agents.test_team import review as verdict
 from tests.conftest import git, mirrored, work_once
-from workspaces import fresh, known, store
-from workspaces.models import Repository, Workspace
+from tests.workspaces.opened import SECRET, parts
+from tests.workspaces.places import hide
+from workspaces import fresh, known, sources, store
+from workspaces.models import Repository
 from workspaces.proving import running
 from workspaces.proving.results import CommandResult
 from workspaces.sandbox import Ending
@@ -440,7 +444,7 @@ def test_two_that_look_at_a_base_at_once_both_find_it(repository: Repository) ->
 
     def look() -> None:
         try:
-            found.append(base_proofs.of(place, tree, [VERIFY], [], run))
+            found.append(base_proofs.of(place, tree, [VERIFY], "", run))
         finally:
             connection.close()
 
@@ -450,14 +454,14 @@ def test_two_that_look_at_a_base_at_once_both_find_it(repository: Repository) ->
     for thread in threads:
         thread.join()
     assert [each[0].exit_code for each in found] == [0, 0]
-    (again,) = base_proofs.of(place, tree, [VERIFY], [], lambda: pytest.fail("it is known"))
+    (again,) = base_proofs.of(place, tree, [VERIFY], "", lambda: pytest.fail("it is known"))
     assert (BaseProof.objects.count(), again.tests, again.output_tail) == (1, {"t": "passed"}, "")
 
 
 @pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.UNAVAILABLE, Ending.DISK_LIMIT])
 def test_what_says_nothing_of_a_base_is_not_kept(repository: Repository, ending: Ending) -> None:
     place = waits(repository, {"calc.py": FIXED}).run.place
-    base_proofs.of(place, store.at(place, 0).tree, [VERIFY], [], lambda: [CommandResult(VERIFY, None, ending, 5)])
+    base_proofs.of(place, store.at(place, 0).tree, [VERIFY], "", lambda: [CommandResult(VERIFY, None, ending, 5)])
     assert not BaseProof.objects.exists()
 
 
@@ -467,7 +471,7 @@ def test_the_bases_used_last_are_kept(repository: Repository) -> None:
 
     def look(number: int) -> None:
         command = f"test {number}"
-        base_proofs.of(place, tree, [command], [], lambda: [CommandResult(command, number, Ending.EXIT, 5)])
+        base_proofs.of(place, tree, [command], "", lambda: [CommandResult(command, number, Ending.EXIT, 5)])
 
     for number in range(base_proofs.KEPT):
         look(number)
@@ -482,7 +486,7 @@ def test_commands_see_no_file_that_is_no_part_of_the_snapshot(repository: Reposi
     (made.run.place.tree / "left.txt").write_text("left")
     (made.run.place.home / ".planted").write_text("left")
     Run.objects.filter(pk=made.run.pk).update(policy={})
-    Workspace.objects.filter(pk=made.run.place.pk).update(hidden=["README.md"])
+    hide(made.run.place, ["README.md"])
     made.run.task.policy = policy("ls -A . ~; cat README.md; git status --short; exit 3", hidden=["README.md"])
     made.run.task.save()
     (command,) = proved(made).commands
@@ -703,3 +707,40 @@ def test_the_words_for_a_reviewer_say_what_was_red_before(repository: Repository
         "The integrity report names changes of what the tests mean: 1 loosened.",
     )
     assert "`despite`" in text
+
+
+REPORTS = """import sys
+token = open("tests/token.txt").read().strip()
+out = [each.split("=", 1)[1] for each in sys.argv if each.startswith("--junitxml=")][0]
+bad = "a + b" in open("calc.py").read()
+fault = "<failure>no</failure>" if bad else ""
+names = ["x" * count + token for count in (20, 75, 90, 100, 430, 455)]
+cases = "".join(f'<testcase classname="tests.test_calc" name="test_{name}">{fault}</testcase>' for name in names)
+open(out, "w").write(f'<testsuites><testsuite name="pytest">{cases}</testsuite></testsuites>')
+sys.exit(1 if bad else 0)
+"""
+
+
+def test_names_of_tests_hold_no_secret_and_no_half_of_one(
+    launch: Callable[..., Run], repository: Repository, source: Path, teammate: User
+) -> None:
+    (source / "tests" / "token.txt").write_text(f"{SECRET}\n")
+    (source / "pytest.py").write_text(REPORTS)
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "Tests of its own")
+    sources.refresh(repository)
+    secrets.put(repository, teammate, "DEPLOY", SECRET)
+    script = {
+        "implementer": [say(READ), say(EDIT), say(FINISH)],
+        "reviewer": [verdict("approve", despite="Fine, I say.")],
+    }
+    launch(script, policy=policy("python3 -m pytest tests"), max_rounds=1)
+    run = work_once()
+    assert run is not None
+    proof = Proof.objects.get(run=run)
+    assert proof.state == ProofState.RED
+    told = json.dumps([proof.reasons, proof.tests, proof.commands])
+    told += json.dumps(list(run.events.values_list("data", flat=True)))
+    told += json.dumps(list(BaseProof.objects.values_list("commands", flat=True)))
+    assert "test_xxxx" in told
+    assert parts(told) == []

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import control, prompting
+from agents import control, prompting, reverts
 from agents.models import Agent, Kind, Run, Status
+from agents.review import decide
 from tests.conftest import git, work_once
 from workspaces import snapshots, sources, tidying
 from workspaces.models import Repository, Snapshot
@@ -155,6 +156,32 @@ def test_a_guide_that_a_policy_hides_is_not_told(
     assert "This is CLAUDE.md." in told
     assert "This is AGENTS.md." not in told
     assert "Hidden from you and from commands: AGENTS.md." in told
+
+
+def test_a_tree_that_can_not_be_brought_in_line_is_laid_out_anew_and_the_agent_is_told(
+    launch: Callable[..., Run], source: Path, repository: Repository, teammate: User
+) -> None:
+    (source / "app").mkdir()
+    (source / "app" / "main.py").write_text("x\n")
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "Second")
+    sources.refresh(repository)
+    block = {"name": "run_command", "input": {"command": "rm -r app; mkfifo app"}}
+    script = {
+        "implementer": [say(block), say(FINISH), say(READ), say(FINISH)],
+        "reviewer": [review("approve"), review("approve")],
+    }
+    launch(script)
+    run = work_once()
+    assert run is not None
+    reverts.revert(run, teammate, "app/main.py")
+    run.refresh_from_db()
+    decide(run, teammate, "request_changes", "Leave app alone.")
+    run = work_once()
+    assert run is not None
+    assert (run.state, run.round) == (Status.AWAITING_HUMAN, 2)
+    assert (run.place.tree / "app" / "main.py").read_text() == "x\n"
+    assert "laid out anew" in " ".join(event.data["text"] for event in run.events.filter(kind=Kind.NOTE))
 
 
 def test_after_the_last_round_a_human_decides(launch: Callable[..., Run]) -> None:

@@ -9,6 +9,7 @@ from agents.models import Policy
 from tests.conftest import git
 from tests.wall.attack import Attack, Control, Group, nothing, tells
 from tests.wall.scene import Scene
+from tests.workspaces.places import hide
 from workspaces import readable, snapshots
 from workspaces.models import Snapshot
 
@@ -58,8 +59,7 @@ def _commit(scene: Scene, held: ExitStack) -> None:
 
 
 def _lay_out(scene: Scene, hidden: list[str]) -> None:
-    scene.bench.workspace.hidden = hidden
-    scene.bench.workspace.save()
+    hide(scene.bench.workspace, hidden)
     snapshots.prepare(scene.bench.workspace)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workspaces import snapshots, sources
+from agents import policies, policy
+from agents.models import Policy
+from workspaces import snapshots, sources, withheld
 from workspaces.models import Repository, Snapshot, Workspace
 
 
@@ -16,6 +18,12 @@ def prepared(repository: Repository, pk: int = 1) -> Workspace:
     )
     snapshots.prepare(workspace)
     return workspace
+
+
+def hide(workspace: Workspace, globs: list[str]) -> None:
+    """Let the workspace's agents see nothing that these globs fit, from the next tree on."""
+    withheld.hide(workspace, policy.withholding(policies.of_task(Policy(hidden=globs))))
+    workspace.save()
 
 
 def take(workspace: Workspace, *paths: str) -> Snapshot | None:

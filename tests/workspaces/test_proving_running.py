@@ -12,7 +12,7 @@ import pytest
 from pytest_django import Settings
 
 from tests.conftest import git
-from tests.workspaces.places import mirrored, prepared, taken
+from tests.workspaces.places import hide, mirrored, prepared, taken
 from workspaces import setup, store
 from workspaces.models import Workspace
 from workspaces.proving import adapting, running
@@ -124,7 +124,7 @@ def test_a_secret_is_masked_in_all_that_is_kept(place: Workspace) -> None:
 
 
 def test_what_the_policy_hides_is_not_there(place: Workspace) -> None:
-    place.hidden = ["README.md"]
+    hide(place, ["README.md"])
     (found,) = ran(place, "cat README.md; git status --short; git log -p")
     assert "No such file" in found.output_tail
     assert "Adds numbers" not in found.output_tail

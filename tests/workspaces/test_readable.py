@@ -7,7 +7,7 @@ import pytest
 from agents.models import Policy
 from tests.agents.tools.bench import Bench
 from tests.conftest import git
-from tests.workspaces.places import mirrored, prepared, taken
+from tests.workspaces.places import hide, mirrored, prepared, taken
 from workspaces import readable, snapshots, sources, tidying
 from workspaces.models import Workspace
 
@@ -45,8 +45,9 @@ def source(tmp_path: Path) -> Path:
 def at(source: Path, *hidden: str) -> Bench:
     row = mirrored(source)
     workspace = Workspace.objects.create(
-        pk=1, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1, hidden=list(hidden)
+        pk=1, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1
     )
+    hide(workspace, list(hidden))
     snapshots.prepare(workspace)
     return Bench(workspace, policy=Policy(hidden=list(hidden)))
 
@@ -114,7 +115,7 @@ def test_it_is_made_once_and_anew_where_a_crash_left_half(source: Path) -> None:
 def test_other_globs_are_answered_by_another_pack(source: Path) -> None:
     bench = at(source, *HIDDEN)
     first = readable.of(bench.workspace)
-    bench.workspace.hidden = ["README.md"]
+    hide(bench.workspace, ["README.md"])
     assert readable.of(bench.workspace).commit != first.commit
 
 

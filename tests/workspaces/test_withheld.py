@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agents import policies, policy
 from agents.models import Policy
 from tests.agents.tools.bench import Bench
 from tests.conftest import git
-from tests.workspaces.places import mirrored, statuses, taken
-from workspaces import fresh, snapshots, sources, store, withheld
+from tests.workspaces.places import hide, mirrored, statuses, taken
+from workspaces import fresh, restoring, snapshots, sources, store, withheld
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -36,8 +37,9 @@ def source(tmp_path: Path) -> Path:
 def bench(source: Path) -> Bench:
     row = mirrored(source)
     workspace = Workspace.objects.create(
-        pk=1, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1, hidden=HIDDEN
+        pk=1, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1
     )
+    hide(workspace, HIDDEN)
     snapshots.prepare(workspace)
     return Bench(workspace, policy=Policy(hidden=HIDDEN))
 
@@ -58,12 +60,17 @@ def kept(bench: Bench) -> dict[bytes, store.TreeEntry]:
     """Return what the latest snapshot has of what is hidden."""
     git_store = store.ensure(bench.workspace.repository)
     found = store.listing(git_store, store.latest(bench.workspace).tree)
-    return {path: entry for path, entry in found.items() if path in withheld.among(HIDDEN, found)}
+    return {path: entry for path, entry in found.items() if path in hidden_paths(bench)}
 
 
 def base(bench: Bench) -> dict[bytes, store.TreeEntry]:
     found = store.listing(store.ensure(bench.workspace.repository), store.at(bench.workspace, 0).tree)
-    return {path: found[path] for path in withheld.among(HIDDEN, found)}
+    return {path: found[path] for path in hidden_paths(bench)}
+
+
+def hidden_paths(bench: Bench) -> frozenset[bytes]:
+    git_store = store.ensure(bench.workspace.repository)
+    return withheld.among(git_store, bench.workspace, store.listing(git_store, store.at(bench.workspace, 0).tree))
 
 
 def test_it_is_in_no_tree_that_is_laid_out(bench: Bench) -> None:
@@ -113,6 +120,32 @@ def test_what_is_put_in_its_place_is_named_and_changes_nothing(bench: Bench, com
     assert [row["path"] for row in store.latest(bench.workspace).skipped] == [path]
 
 
+def test_what_an_earlier_rule_allows_is_there_though_a_later_one_hides_its_folder(bench: Bench) -> None:
+    rules = ["allow path:customers/acme.txt", "deny effect:READ path:customers/**"]
+    withheld.hide(bench.workspace, policy.withholding(policies.of_task(Policy(rules=rules))))
+    bench.workspace.save()
+    snapshots.prepare(bench.workspace)
+    assert "customers/acme.txt" in files(bench.tree)
+    assert "customers/list/all.txt" not in files(bench.tree)
+    run(bench, "echo mine > customers/acme.txt")
+    assert statuses(bench.workspace) == {"customers/acme.txt": "modified"}
+
+
+def test_protected_files_are_put_back_though_a_file_stands_where_their_folder_hides_something(bench: Bench) -> None:
+    run(bench, "rm -r app; echo x > app")
+    assert statuses(bench.workspace) == {"app/main.py": "deleted"}
+    restored = restoring.restore(bench.workspace, {b"app/main.py": base_entry(bench, b"app/main.py")}, 1)
+    assert restored.left == {}
+    assert statuses(bench.workspace) == {}
+    assert (bench.tree / "app" / "main.py").exists()
+
+
+def base_entry(bench: Bench, path: bytes) -> store.TreeEntry:
+    found = store.entry(store.ensure(bench.workspace.repository), store.at(bench.workspace, 0).tree, path)
+    assert found is not None
+    return found
+
+
 def test_a_new_file_that_the_globs_fit_is_a_change_like_any_other(bench: Bench) -> None:
     run(bench, "mkdir customers; echo mine > customers/new.txt; echo mine > own.key")
     assert statuses(bench.workspace) == {"customers/new.txt": "added", "own.key": "added"}
@@ -157,7 +190,9 @@ def test_no_tool_shows_it_or_writes_there(bench: Bench) -> None:
     ids=repr,
 )
 def test_a_path_is_hidden_in_whatever_form_the_glob_fits_it(glob: str, path: bytes) -> None:
-    assert withheld.among([glob], [path, b"other/x"]) >= {path}
+    hides = policy.withholding(policies.of_task(Policy(hidden=[glob])))
+    assert hides is not None
+    assert hides(path)
 
 
 def test_names_that_are_not_utf8_are_hidden_in_the_tree(source: Path) -> None:
@@ -169,7 +204,8 @@ def test_names_that_are_not_utf8_are_hidden_in_the_tree(source: Path) -> None:
     git(source, "commit", "--quiet", "-m", "Second")
     row = mirrored(source)
     workspace = Workspace.objects.create(
-        pk=2, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1, hidden=["d/?.txt"]
+        pk=2, repository=row, base_name="main", base_commit=sources.resolve(row, "main"), epoch=1
     )
+    hide(workspace, ["d/?.txt"])
     snapshots.prepare(workspace)
     assert not os.path.lexists(os.path.join(os.fsencode(workspace.tree), b"d"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+from workspaces import cuts
 from workspaces.integrity.settings import Setting, cut
 from workspaces.integrity.words import is_about_tests
 
@@ -155,7 +156,7 @@ def _lines(text: str, fits: "re.Pattern[str]") -> dict[str, Setting]:
     for number, line in enumerate(text.split("\n"), 1):
         bare = _SPACE.sub(" ", line.strip())
         if bare and not bare.startswith(("//", "#", "*", "/*")) and len(bare) < 5000 and fits.search(bare):
-            name = cut(bare)[:200]
+            name = cuts.head(cut(bare), 200)
             name = name if name not in found else f"{name} ({number})"
             found[name] = Setting(name, bare, number, number, cut(line))
     return found
@@ -181,7 +182,7 @@ def gemfile(text: str, _: frozenset[str]) -> dict[str, Setting]:
                 name, " ".join(_SOURCE.findall(gem[2])), number, number, cut(line), may_appear=True, may_go=True
             )
         elif not _ORDINARY.match(bare):
-            name = cut(bare)[:200]
+            name = cuts.head(cut(bare), 200)
             found[name] = Setting(name, bare, number, number, cut(line))
     return found
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from workspaces import cuts
 from workspaces.proving.results import NOT_RUN, CommandResult, TestState
 from workspaces.sandbox.place import Ending
 
@@ -103,7 +104,7 @@ def _prefixed(judged: CommandJudgement, reason: str, commands: int) -> str:
 
 def _cut(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= TOLD_CHARS else f"{text[: TOLD_CHARS - 1]}…"
+    return text if len(text) <= TOLD_CHARS else f"{cuts.head(text, TOLD_CHARS - 1)}…"
 
 
 # --- one command ----------------------------------------------------------------------------------

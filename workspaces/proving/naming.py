@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from workspaces import terminal
+from workspaces import cuts, terminal
 from workspaces.proving.formats.found import Found
 from workspaces.proving.results import TestState
 
@@ -28,7 +28,7 @@ def cleaned(name: str, roots: Sequence[str]) -> str:
         name = "".join(letter if letter.isprintable() else _escaped(letter) for letter in name)
     if len(name) > NAME_LIMIT:
         mark = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-        name = f"{name[: NAME_LIMIT - 10]}… {mark}"
+        name = f"{cuts.head(name, NAME_LIMIT - 10)}… {mark}"
     return name or "(no name)"
 
 

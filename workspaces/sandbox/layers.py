@@ -102,7 +102,9 @@ def _ways(host: Path, sources: Mapping[str, Path], uid: int | None, notes: list[
     for name, source in sources.items():
         way = mount_points.ready(host, PurePosixPath(name), uid, is_file=source.is_file())
         if way is None:
-            notes.append(f"{name} of set-up is not mounted: the run has something of its own there")
+            notes.append(
+                f"{name} of set-up is not mounted: its folder is not there, or the run has something of its own"
+            )
         elif not mount_points.is_held(host, way):
             notes.append(f"{name} of set-up is not mounted: a command in the background may move it")
         else:

@@ -100,7 +100,7 @@ class Bench:
                 mode=self.mode,
                 uid=sandbox.worker_uid(self.workspace.pk),
                 objects=readable.of(self.workspace).objects,
-                covering=() if self.workspace.hidden else self.rules.hidden,
+                covering=() if self.workspace.visible_tree else self.rules.hidden,
                 network=self.network,
             ),
             cancelled=self.cancelled,

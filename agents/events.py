@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents import doorbell, masks
+from agents import doorbell, full_disk, masks
 from agents.encoding import safe
 from agents.models import Event, Kind, Run
 from workspaces.models import Workspace
@@ -49,7 +49,8 @@ def append(run_id: int, *facts: Fact, epoch: int | None = None) -> list[Event]:
     With `epoch` (a worker's) nothing is stored and LeaseLost is raised when the lease is not that one any more.
     The update of the run's row locks it, so that the order of commits is the order of numbers. The secrets of the
     run's repository are masked, and counted in its row.
-    Raises TranscriptFull at 100,000 events. Two statements; three or four after a secret was set.
+    Raises TranscriptFull at 100,000 events; full_disk.NoRoom where a long text finds no room for its file, as the
+    database does for a row. Two statements; three or four after a secret was set.
     """
     with transaction.atomic():
         last, masked = _reserve(run_id, [fact.data for fact in facts], epoch)
@@ -129,13 +130,19 @@ def _spill_value(run_id: int, value: Any) -> Any:
 def _write_body(path: Path, data: bytes) -> None:
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if full_disk.says(error):
+            raise full_disk.NoRoom(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def whole(run_id: int, value: Any) -> Any:

@@ -25,8 +25,8 @@ from workspaces.sandbox import Connection
 UNTOLD = 20
 """Snapshots that one result may tell of."""
 INTERRUPTED_TEXT = (
-    "INTERRUPTED: the server went down while this ran. It may have run in part and was not run again. "
-    "Look at what it left before you go on."
+    "INTERRUPTED: the server went down while this ran, or had no room for its result. It may have run in part and was "
+    "not run again. Look at what it left before you go on."
 )
 
 

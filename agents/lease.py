@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -76,24 +77,25 @@ def is_gone(who: str) -> bool:
     return boot != mine[1] or started == 0 or started != int(start or 0)
 
 
-def claim() -> Lease | None:
+def claim(held: Collection[int] = ()) -> Lease | None:
     """Take the oldest run that waits for a worker, or whose worker is gone; None when there is none.
 
-    One conditional update decides; of two workers one wins and the other looks further.
+    One conditional update decides; of two workers one wins and the other looks further. `held`: runs that this process
+    still works on, also where it could not renew their leases.
     """
-    for run in _candidates():
+    for run in _candidates(held):
         lease = _take(run)
         if lease is not None:
             return lease
     return None
 
 
-def _candidates() -> list[Run]:
+def _candidates(held: Collection[int]) -> list[Run]:
     free = Q(status=Status.QUEUED)
     expired = Q(status__in=WORKING) & (Q(lease_until=None) | Q(lease_until__lt=Now()))
-    found = list(Run.objects.filter(free | expired).order_by("pk")[:20])
-    held = Run.objects.filter(status__in=WORKING, lease_until__gte=Now()).exclude(lease_owner=owner())[:200]
-    return found + [run for run in held if is_gone(run.lease_owner)]
+    found = list(Run.objects.filter(free | expired).exclude(pk__in=held).order_by("pk")[:20])
+    others = Run.objects.filter(status__in=WORKING, lease_until__gte=Now()).exclude(lease_owner=owner())[:200]
+    return found + [run for run in others if is_gone(run.lease_owner)]
 
 
 def _take(run: Run) -> Lease | None:
@@ -122,7 +124,8 @@ def _take(run: Run) -> Lease | None:
 
 def _claimed(run: Run, took_over: bool) -> Fact:
     if took_over:
-        return facts.note("The server went down while it worked on this run; it goes on from here.")
+        lost = "The database was away" if run.lease_owner == owner() else "The server went down"
+        return facts.note(f"{lost} while it worked on this run; it goes on from here.")
     return facts.moved(run.status, Status.PREPARING, round=run.round)
 
 
@@ -141,16 +144,17 @@ def _give_up(run: Run) -> None:
 
 
 class Renewer(threading.Thread):
-    """Renews every lease of this process each 10 s, from a thread of its own so that no tool can starve it."""
+    """Renews the leases of the runs that are worked on each 10 s, from a thread of its own: no tool can starve it."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: Callable[[], Collection[int]]) -> None:
         super().__init__(name="lease-renewer", daemon=True)
+        self._held = held
         self._stop_asked = threading.Event()
         self._last = timezone.now()
 
     def run(self) -> None:
         while not self._stop_asked.wait(RENEW_EVERY_S):
-            if renew():
+            if renew(self._held()):
                 self._last = timezone.now()
 
     def stop(self) -> None:
@@ -162,10 +166,16 @@ class Renewer(threading.Thread):
         return (timezone.now() - self._last).total_seconds() > FENCE_S
 
 
-def renew() -> bool:
-    """Extend all leases of this process; False when the database could not be asked."""
+def renew(held: Collection[int]) -> bool:
+    """Extend this process's leases on these runs; False when the database could not be asked.
+
+    One that was claimed and is worked on by nobody, as the database failed in between, is left to run out.
+    """
+    if not held:
+        return True
     try:
-        Run.objects.filter(lease_owner=owner(), status__in=WORKING).update(lease_until=Now() + LIFE)
+        ours = Run.objects.filter(pk__in=held, lease_owner=owner(), status__in=WORKING)
+        ours.update(lease_until=Now() + LIFE)
     except DatabaseError:
         return False
     finally:

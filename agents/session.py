@@ -9,13 +9,11 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from agents import events, facts
+from agents import events, facts, full_disk
 from agents.events import Fact, LeaseLost
 from agents.lease import Lease
 from agents.models import Agent, Control, Event, Kind, Run, Status, Task
 from workspaces.models import Workspace
-from workspaces.sandbox import disk
-from workspaces.sandbox.place import MIB
 
 
 class Stopped(Exception):
@@ -93,8 +91,7 @@ class Session:
             raise Stopped(Status.PAUSED, self._by(Control.Verb.PAUSE, "paused"))
         if self.draining.is_set():
             raise Stopped(Status.QUEUED, "the server stops; the run goes on when it is back")
-        short = disk.shortage((settings.SAKURA_DATA_DIR, self.place.folder), settings.SAKURA_DISK_FLOOR_MB * MIB)
-        if short:
+        if short := full_disk.shortage(self.place.folder, settings.SAKURA_DISK_FLOOR_MB):
             raise Stopped(Status.PAUSED, f"{capfirst(short)} where runs live. Make room, then resume.")
 
     def _by(self, verb: Control.Verb, word: str) -> str:

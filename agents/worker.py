@@ -1,12 +1,11 @@
 """Claims runs, owns their threads, and is the outermost catch: what a run ends with is decided here."""
 
 import asyncio
-import errno
 import logging
-import re
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 from redis import RedisError
 
-from agents import doorbell, expiry, lease, proofs, team
+from agents import doorbell, events, expiry, full_disk, lease, proofs, team
 from agents.events import LeaseLost, TranscriptFull
 from agents.lease import Renewer
 from agents.models import Control, Kind, Proof, Run, Status
@@ -39,7 +38,9 @@ TIDY_AFTER = timedelta(hours=1)
 MIRRORS_AT_ONCE = 2
 PROOFS_AT_ONCE = 1
 """Of runs that wait for a human, in one process."""
-DISK_FULL = "The disk is full. Make room, then resume; nothing that was done is lost."
+AGAIN_S = 1.0
+"""How long to wait before a run is told once more where it stops, when the database could not take it."""
+PROOF_FOUND_NO_ROOM = "The disk is full. Make room, then have it proven again."
 LAYER_FAULTS = (OSError, RuntimeError, ValueError, RedisError)
 
 
@@ -54,7 +55,7 @@ class Supervisor(threading.Thread):
         self._sessions: dict[threading.Thread, Session] = {}
         self._mirrors: dict[threading.Thread, int] = {}
         self._proving: dict[threading.Thread, proofs.Claim] = {}
-        self._renewer = Renewer()
+        self._renewer = Renewer(self._held)
         self._tidied_at = time.monotonic()
 
     def run(self) -> None:
@@ -65,20 +66,28 @@ class Supervisor(threading.Thread):
             self.bell.wait(POLL_S)
             self.bell.clear()
 
+    def _held(self) -> list[int]:
+        return [session.lease.run_id for session in list(self._sessions.values())]
+
     def _tick_safely(self) -> None:
-        """A database that is away for a while must not end the worker; it is asked again in a second."""
+        """A database that is away for a while, or full, must not end the worker; it is asked again in a second."""
         try:
+            if self._renewer.is_late:
+                self._stop_all()
             self._tick()
-        except DatabaseError:
-            log.exception("The database could not be asked; trying again")
+        except DatabaseError as error:
+            if full_disk.says(error):
+                log.warning("The database has no room; trying again: %s", error)
+            else:
+                log.exception("The database could not be asked; trying again")
         finally:
             close_old_connections()
 
     def _tick(self) -> None:
-        self._let_go()
         self._mirrors = {thread: pk for thread, pk in self._mirrors.items() if thread.is_alive()}
         self._pass_on_words()
-        while len(self._sessions) < self._concurrency and (held := lease.claim()):
+        self._let_go()
+        while self._may_claim() and (held := lease.claim(self._held())):
             self._start(held)
         self._prove()
         if time.monotonic() - self._tidied_at > TIDY_EVERY_S:
@@ -86,6 +95,14 @@ class Supervisor(threading.Thread):
             threading.Thread(target=_tidy, name="tidy", daemon=True).start()
         while len(self._mirrors) < MIRRORS_AT_ONCE and (repository := _claim_repository()):
             self._start_mirror(repository)
+
+    def _may_claim(self) -> bool:
+        return len(self._sessions) < self._concurrency and not self._renewer.is_late
+
+    def _stop_all(self) -> None:
+        for session in self._sessions.values():
+            session.cancelled.set()
+            session.interrupt.set()
 
     def _let_go(self) -> None:
         """Forget the runs whose threads have ended, and give back those that are still ours."""
@@ -129,7 +146,7 @@ class Supervisor(threading.Thread):
         ours = Q(lease_owner=lease.owner(), status__in=WORKING)
         kept = dict(Run.objects.filter(ours, pk__in=held).values_list("pk", "lease_epoch"))
         for run_id, session in held.items():
-            if kept.get(run_id) != session.lease.epoch or self._renewer.is_late:
+            if kept.get(run_id) != session.lease.epoch:
                 session.cancelled.set()
                 session.interrupt.set()
 
@@ -180,6 +197,8 @@ def _mirror(repository_id: int) -> None:
         if row is not None:
             row.suggestions = setup.suggest(row)
             row.save(update_fields=["suggestions"])
+    except (DatabaseError, OSError):  # its claim runs out, and it is begun again
+        log.exception("Repository %s could not be mirrored; it is tried again in a minute", repository_id)
     finally:
         connections.close_all()
 
@@ -199,6 +218,8 @@ def _tidy() -> None:
         for run in ended.select_related("workspace")[:100]:
             tidying.forget_tree(run.place)
         expiry.forget()
+    except (DatabaseError, OSError):
+        log.exception("Not all that has run out could be removed; it is tried again in ten minutes")
     finally:
         connections.close_all()
 
@@ -206,66 +227,103 @@ def _tidy() -> None:
 # --- one run ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Ending:
+    """Where a run goes as it leaves our hands; `fault` is what the event of a bug of ours says."""
+
+    to: Status
+    reason: str
+    fault: dict[str, str] | None = None
+
+
 def work(session: Session) -> None:
     """Work on a claimed run until it leaves our hands. Nothing that happens in it goes further than here."""
+    try:
+        ending = _drive(session)
+        if ending is not None and _end(session, ending) and ending.to in (Status.CANCELLED, Status.FAILED):
+            _pack(session)
+    except Exception:  # a bug in what follows the catch below: the supervisor gives the run back
+        log.exception("Run %s could not be ended", session.run.pk)
+    finally:
+        connections.close_all()
+
+
+def _drive(session: Session) -> Ending | None:
+    """Work on the run; return where it is to go then, None where it went there by itself, or is another's."""
     try:
         team.drive(session)
     except LeaseLost as lost:
         log.info("Gave up %s: another holds it now", lost)
     except Stopped as stopped:
-        _end(session, stopped.to, stopped.reason)
+        return Ending(stopped.to, stopped.reason)
     except ProviderError as error:
         to = Status.NEEDS_ATTENTION if error.trouble is Trouble.CONTEXT_FULL else Status.FAILED
-        _end(session, to, error.sentence)
+        return Ending(to, error.sentence)
     except TranscriptFull as full:
-        _end(session, Status.NEEDS_ATTENTION, str(full))
-    except (GitError, StoreError, TreeError) as error:
-        log.warning("Run %s: %s", session.run.pk, error)
-        if _is_disk_full(error):
-            _end(session, Status.PAUSED, DISK_FULL)
-        else:
-            _end(session, Status.FAILED, f"The tree could not be kept or laid out: {error}")
-    except (OperationalError, InterfaceError):  # the supervisor gives the run back once the database answers
-        log.exception("Run %s lost the database; it goes on from what is stored", session.run.pk)
-    except Exception as error:  # the outermost catch: a bug fails the run, with its reason, and not the server
-        log.exception("Run %s failed", session.run.pk)
-        _fail(session, error)
-    finally:
-        connections.close_all()
+        return Ending(Status.NEEDS_ATTENTION, str(full))
+    except Exception as error:  # noqa: BLE001 -- the outermost catch: a bug fails the run, not the server
+        return _ending_of(session, error)
+    return None
 
 
-def _end(session: Session, to: Status, reason: str) -> None:
-    """Move the run to where it stops; it goes on from its phase when it is queued again."""
-    run = session.run
-    phase = run.status if run.state in (Status.IMPLEMENTING, Status.REVIEWING) else run.resume_to
-    try:
-        session.move(to, reason, resume_to=phase)
-        proofs.drop(run, proofs.OPEN)
-        if to in (Status.CANCELLED, Status.FAILED):
-            snapshots.pack(session.task.repository)
-    except LeaseLost:
-        log.info("Run %s had left our hands before it could move to %s", run.pk, to)
-
-
-def _fail(session: Session, error: Exception) -> None:
-    if _is_disk_full(error):
-        _end(session, Status.PAUSED, DISK_FULL)
-        return
+def _ending_of(session: Session, error: Exception) -> Ending | None:
+    run_id = session.run.pk
+    if full_disk.is_behind(error, session.place.folder):
+        log.warning("Run %s found no room: %s", run_id, error)
+        return Ending(Status.PAUSED, full_disk.SENTENCE)
+    match error:
+        case GitError() | StoreError() | TreeError():
+            log.warning("Run %s: %s", run_id, error)
+            return Ending(Status.FAILED, f"The tree could not be kept or laid out: {error}")
+        case OperationalError() | InterfaceError():  # the supervisor gives the run back once the database answers
+            log.exception("Run %s lost the database; it goes on from what is stored", run_id)
+            return None
+    log.exception("Run %s failed", run_id)
     detail = cuts.tail("".join(traceback.format_exception(error)), 8000)
     sentence = f"A fault in Sakura ended the run: {type(error).__name__}: {cuts.head(str(error), 500)}"
+    return Ending(Status.FAILED, sentence, {"code": "INTERNAL_ERROR", "message": sentence, "detail": detail})
+
+
+def _end(session: Session, ending: Ending) -> bool:
+    """Move the run to where it stops, and return whether that was still ours to do.
+
+    A database that is full, or away, is asked until it answers: the run stands where it stood meanwhile. Where the
+    server stops first, the next one goes on from what is stored.
+    """
+    was_told = False
+    while True:
+        try:
+            _move(session, ending)
+            return True
+        except LeaseLost:
+            log.info("Run %s had left our hands before it could move to %s", session.run.pk, ending.to)
+            return False
+        except (OperationalError, InterfaceError) as error:
+            if not was_told:
+                log.warning("Run %s can't be moved to %s yet, trying again: %s", session.run.pk, ending.to, error)
+            was_told = True
+        connections.close_all()
+        if session.draining.wait(AGAIN_S):
+            return False
+
+
+def _move(session: Session, ending: Ending) -> None:
+    """Move the run, with its events; it goes on from its phase when it is queued again."""
+    run = session.run
+    run.refresh_from_db(fields=["status", "resume_to", "round", "step"])  # what was rolled back is in the object still
+    phase = run.status if run.state in (Status.IMPLEMENTING, Status.REVIEWING) else run.resume_to
+    with transaction.atomic():
+        if ending.fault is not None:  # fenced by the move, and not too many for a transcript that is full
+            events.append(run.pk, session.fact(Kind.ERROR, ending.fault))
+        session.move(ending.to, ending.reason, resume_to=phase)
+        proofs.drop(run, proofs.OPEN)
+
+
+def _pack(session: Session) -> None:
     try:
-        with transaction.atomic():
-            session.append(session.fact(Kind.ERROR, {"code": "INTERNAL_ERROR", "message": sentence, "detail": detail}))
-            _end(session, Status.FAILED, sentence)
-    except LeaseLost:
-        log.info("Run %s had left our hands before it could fail", session.run.pk)
-
-
-def _is_disk_full(error: Exception) -> bool:
-    """Return whether we, or a git of ours, found no room."""
-    if isinstance(error, GitError):
-        return re.search(r"No space left|Disk quota", error.stderr) is not None
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        snapshots.pack(session.task.repository)
+    except (GitError, OSError) as error:
+        log.warning("The run store of %s could not be packed: %s", session.task.repository, error)
 
 
 # --- one proof -------------------------------------------------------------------------------------
@@ -286,8 +344,9 @@ def prove(claimed: proofs.Claim) -> None:
 
 
 def _give_up(proof: Proof, error: Exception) -> None:
+    reason = f"A fault in Sakura ended it: {type(error).__name__}: {cuts.head(str(error), 500)}"
     try:
-        proofs.fail(proof, f"A fault in Sakura ended it: {type(error).__name__}: {cuts.head(str(error), 500)}")
+        proofs.fail(proof, PROOF_FOUND_NO_ROOM if full_disk.says(error) else reason)
     except DatabaseError:
         log.exception("Proof %s could not be ended", proof.pk)
 

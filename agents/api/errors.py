@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from agents import full_disk
 from agents.control import Refused
 from workspaces.snapshots import StoreError
 from workspaces.sources import SourceError
@@ -80,5 +81,8 @@ def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _bug(request: HttpRequest, error: Any) -> HttpResponse:
+    if full_disk.says(error):
+        log.warning("%s %s found no room on the disk.", request.method, request.path)
+        return error_response(503, "DISK_FULL", "The disk of the server is full; make room, then try again.")
     log.error("%s %s failed.", request.method, request.path, exc_info=error)
     return error_response(500, "INTERNAL_ERROR", "Something failed inside Sakura; the server's log says what.")

@@ -104,7 +104,7 @@ def test_a_renewal_moves_the_end_of_the_lease(launch: Callable[..., Run]) -> Non
     run = launch(SCRIPT)
     lease.claim()
     Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() + timedelta(seconds=1))
-    assert lease.renew()
+    assert lease.renew([run.pk])
     run.refresh_from_db()
     assert run.lease_until is not None
     assert run.lease_until > timezone.now() + timedelta(seconds=20)

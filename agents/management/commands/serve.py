@@ -11,9 +11,10 @@ from channels.layers import get_channel_layer
 from channels.routing import get_default_application
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.db import DatabaseError
 from twisted.internet import reactor
 
-from agents import consumers, worker
+from agents import consumers, full_disk, worker
 from agents.management.people import administrator
 from agents.models import LoginLink
 from agents.providers.models import all_models
@@ -41,8 +42,13 @@ class Command(BaseCommand):
         _make_ready()
         if settings.PRODUCTION:
             call_command("collectstatic", verbosity=0, interactive=False)
-        call_command("migrate", verbosity=0, interactive=False)
-        self._greet(host, listening.getsockname()[1])
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            self._greet(host, listening.getsockname()[1])
+        except (DatabaseError, OSError) as error:
+            if full_disk.says(error):
+                raise CommandError("The disk is full; make room, then start Sakura again.") from None
+            raise
         _serve(listening)
 
     def _greet(self, host: str, port: int) -> None:

@@ -11,7 +11,7 @@ BYTES_LIMIT = 128 * 1024
 """Longest source that is parsed; Linux takes no longer argument either."""
 PIPES_LIMIT = 2000
 """Pipes in a source; the parser's time grows with their square."""
-SECONDS_LIMIT = 1.0
+SECONDS_LIMIT = 2.0
 NODES_LIMIT = 100_000
 """Nodes that are visited; half the bytes of each source count too."""
 DEPTH_LIMIT = 50

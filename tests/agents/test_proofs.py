@@ -34,7 +34,7 @@ from tests.agents.test_recovery import Killed, kill_at
 from tests.agents.test_team import EDIT, FINISH, READ, results, say
 from tests.agents.test_team import review as verdict
 from tests.conftest import git, mirrored, work_once
-from tests.workspaces.opened import SECRET, parts
+from tests.workspaces.opened import SECRET, knowing, parts
 from tests.workspaces.places import hide
 from workspaces import fresh, known, sources, store
 from workspaces.models import Repository
@@ -729,13 +729,14 @@ def test_names_of_tests_hold_no_secret_and_no_half_of_one(
     git(source, "add", "--all")
     git(source, "commit", "--quiet", "-m", "Tests of its own")
     sources.refresh(repository)
-    secrets.put(repository, teammate, "DEPLOY", SECRET)
     script = {
         "implementer": [say(READ), say(EDIT), say(FINISH)],
         "reviewer": [verdict("approve", despite="Fine, I say.")],
     }
     launch(script, policy=policy("python3 -m pytest tests"), max_rounds=1)
-    run = work_once()
+    with knowing():
+        secrets.put(repository, teammate, "DEPLOY", SECRET)
+        run = work_once()
     assert run is not None
     proof = Proof.objects.get(run=run)
     assert proof.state == ProofState.RED

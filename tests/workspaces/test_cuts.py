@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,13 @@ from workspaces.masking import Mask
 MASKED = "[masked TOKEN]"
 Cut = Callable[[str, Path], str]
 OTHER = 'pä ss"wörd\nof two lines'
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_open() -> Iterator[None]:
+    """What another test opened in this process must not count here."""
+    with knowing():
+        yield
 
 
 @pytest.mark.parametrize("spelled", [SECRET, SECRET.encode().hex(), json.dumps(OTHER)[1:-1], OTHER])

@@ -32,8 +32,7 @@ def among(git: Git, workspace: Workspace, base: Iterable[bytes]) -> frozenset[by
 
 def without(git: Git, workspace: Workspace, tree: str) -> str:
     """Return a tree of the workspace without what is hidden of its base; the tree itself where that is nothing."""
-    base = store.tree_of(git, workspace.base_commit)
-    if workspace.visible_tree in ("", base):
+    if not workspace.visible_tree:
         return tree
-    gone = among(git, workspace, store.listing(git, base))
-    return store.build_tree(git, tree, dict.fromkeys(gone))
+    gone = among(git, workspace, store.listing(git, store.tree_of(git, workspace.base_commit)))
+    return store.build_tree(git, tree, dict.fromkeys(gone)) if gone else tree

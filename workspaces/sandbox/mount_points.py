@@ -11,7 +11,6 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 Inode = tuple[int, int]
@@ -66,38 +65,29 @@ def _placed(parent: int, name: str, uid: int | None, *, is_file: bool) -> os.sta
 # --- what commands that run on hold -------------------------------------------------------------------
 
 
-@dataclass
-class _Held:
-    """What a command has as mounts, below one root. The open files keep the numbers from being used again."""
-
-    way: Way
-    files: list[int] = field(default_factory=list)
-
-
 _lock = threading.Lock()
-_held: dict[Path, list[_Held]] = {}
+_held: dict[Path, list[Way]] = {}
+"""By root: what each command that runs on has as mounts."""
 
 
 def is_held(root: Path, way: Way) -> bool:
     """Return whether every command that runs on below the root holds all of the way, so that none can change it."""
     with _lock:
-        return all(way.items() <= each.way.items() for each in _held.get(root, ()))
+        return all(way.items() <= each.items() for each in _held.get(root, ()))
 
 
 @contextmanager
 def holding(root: Path, way: Way) -> Iterator[None]:
-    """Know that a command runs on which has these as mounts."""
-    held = _Held(way)
+    """Know that a command runs on which has these as mounts; open meanwhile, so that no number is used again."""
     with ExitStack() as opened:
         for path in way:
-            held.files.append(os.open(root / path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC))
-            opened.callback(os.close, held.files[-1])
+            opened.callback(os.close, os.open(root / path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC))
         with _lock:
-            _held.setdefault(root, []).append(held)
+            _held.setdefault(root, []).append(way)
         try:
             yield
         finally:
             with _lock:
-                _held[root].remove(held)
+                _held[root].remove(way)
                 if not _held[root]:
                     del _held[root]
